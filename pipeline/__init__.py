@@ -1,0 +1,66 @@
+"""Batch extraction: documents in Parquet on S3, guided vLLM engines on Ray, one honest outcome for each document.
+
+    from pipeline import JobSpec, run, read_records         # a whole job, and its rows
+    from pipeline import compile_grammar, compile_guide     # a guide for an engine of your own
+
+Importing this loads neither Ray, vLLM nor torch; names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.core.errors import RecordmillError
+    from pipeline.core.outcome import Cause, Outcome, Span, Status
+    from pipeline.core.spec import JobSpec, parse_spec
+    from pipeline.decoding import Cursor, Grammar, Guide, Vocabulary, compile_grammar, compile_guide, lint_fields
+    from pipeline.run.job import RunResult, run
+    from pipeline.storage.reader import read_records
+
+_HOMES = {
+    "Cause": "pipeline.core.outcome",
+    "Cursor": "pipeline.decoding",
+    "Grammar": "pipeline.decoding",
+    "Guide": "pipeline.decoding",
+    "JobSpec": "pipeline.core.spec",
+    "Outcome": "pipeline.core.outcome",
+    "RecordmillError": "pipeline.core.errors",
+    "RunResult": "pipeline.run.job",
+    "Span": "pipeline.core.outcome",
+    "Status": "pipeline.core.outcome",
+    "Vocabulary": "pipeline.decoding",
+    "compile_grammar": "pipeline.decoding",
+    "compile_guide": "pipeline.decoding",
+    "lint_fields": "pipeline.decoding",
+    "parse_spec": "pipeline.core.spec",
+    "read_records": "pipeline.storage.reader",
+    "run": "pipeline.run.job",
+}
+
+__all__ = [
+    "Cause",
+    "Cursor",
+    "Grammar",
+    "Guide",
+    "JobSpec",
+    "Outcome",
+    "RecordmillError",
+    "RunResult",
+    "Span",
+    "Status",
+    "Vocabulary",
+    "compile_grammar",
+    "compile_guide",
+    "lint_fields",
+    "parse_spec",
+    "read_records",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,57 @@
+"""The frame of all commands: logging, errors as one line on stderr, exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+from rich.console import Console
+
+from pipeline.cli import inspect, results, run
+from pipeline.core.errors import RecordmillError
+
+__all__ = ["app", "run_command"]
+
+app = typer.Typer(
+    name="recordmill",
+    help="Batch extraction: documents on S3, guided vLLM engines on Ray, one honest outcome for each document.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _module in (inspect, run, results):
+    _module.register(app)
+
+
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Runs one command line.
+
+    Returns:
+        0 complete; 1 ran but incomplete; 2 bad job spec, usage or preflight; 3 resumable; 130 interrupted.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    for noisy in ("aiobotocore", "botocore", "fsspec", "s3fs", "urllib3", "httpx", "numba", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except RecordmillError as error:
+        _say_error(str(error))
+        return error.exit_code
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say_error("interrupted")
+        return 130
+    return result if isinstance(result, int) else 0
+
+
+def _say_error(message: str) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print("[bold red]recordmill:[/]", end=" ")
+    console.print(message, markup=False)

@@ -1,0 +1,150 @@
+"""Commands about a run that exists: status, report, verify, export.  All work from storage alone."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from rich.console import Console
+
+from pipeline.cli.specs import Endpoint, Region, s3_settings
+from pipeline.core.errors import InputError, StorageNotFoundError
+from pipeline.report.model import Report
+from pipeline.report.terminal import report_lines
+from pipeline.report.write import build_report, score_run, write_report
+from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.verify import verify as verify_run
+from pipeline.storage.export import ExportFormat, export_records
+from pipeline.storage.layout import RunLayout
+from pipeline.storage.reader import read_records
+from pipeline.storage.store import Store, open_store
+
+__all__ = ["register"]
+
+Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The run's output prefix.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="For machines.")]
+
+
+class Rows(enum.StrEnum):
+    """Which rows an export holds."""
+
+    RECORDS = "records"
+    ALL = "all"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("status")(status)
+    app.command("report")(report)
+    app.command("verify")(verify)
+    app.command("export")(export)
+
+
+def _opened(prefix: str, endpoint_url: str | None, region: str | None) -> tuple[Store, RunLayout, StoredPlan]:
+    layout = RunLayout(prefix)
+    store = open_store(prefix, s3_settings(endpoint_url, region))
+    stored = load_plan(store, layout)
+    if stored is None:
+        raise StorageNotFoundError(f"there is no run under {prefix}: {layout.plan} does not exist")
+    return store, layout, stored
+
+
+def status(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None, region: Region = None) -> int:
+    """Say how far a run is, from storage alone.
+
+    Exits with 0 when every planned document has its outcome, else with 1.
+    Example: `recordmill status s3://bucket/runs/receipts/`
+    """
+    store, layout, stored = _opened(prefix, endpoint_url, region)
+    return _show(build_report(store, layout, stored.plan), as_json=as_json)
+
+
+def report(
+    prefix: Prefix,
+    gold: Annotated[
+        Path | None, typer.Option(help="Known answers, a Parquet file: columns `document_id` and `gold_<field>`.")
+    ] = None,
+    as_json: Json = False,
+    endpoint_url: Endpoint = None,
+    region: Region = None,
+) -> int:
+    """Write report.json and report.html anew, from the parts alone, and show the counts.
+
+    Example: `recordmill report s3://bucket/runs/receipts/ --gold answers.parquet`
+    """
+    store, layout, stored = _opened(prefix, endpoint_url, region)
+    scores = () if gold is None else score_run(store, layout, _answers(gold))
+    made = build_report(store, layout, stored.plan, scores=scores)
+    write_report(store, layout, made)
+    return _show(made, as_json=as_json)
+
+
+def _answers(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _show(made: Report, *, as_json: bool) -> int:
+    if as_json:
+        print(made.model_dump_json(indent=2))  # noqa: T201
+    else:
+        Console().print(report_lines(made))
+    return 0 if made.is_complete else 1
+
+
+def verify(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None, region: Region = None) -> int:
+    """Prove that every planned document has exactly one outcome and that what is stored is whole.
+
+    Reads the input's ids and the parts in full.  Exits with 1 and names what does not hold.
+    Example: `recordmill verify s3://bucket/runs/receipts/`
+    """
+    found = verify_run(prefix, s3_settings(endpoint_url, region))
+    if as_json:
+        counts = {"documents_planned": found.documents_planned, "documents_found": found.documents_found}
+        print(json.dumps({"is_sound": found.is_sound, **counts, "problems": list(found.problems)}, indent=2))  # noqa: T201
+        return 0 if found.is_sound else 1
+    console = Console(highlight=False)
+    if found.is_sound:
+        console.print(
+            f"[green]sound[/]: {found.documents_found} documents, each with one outcome, "
+            f"in {found.shards_planned} shards; checksums and report agree"
+        )
+        return 0
+    for problem in found.problems:
+        console.print(problem, markup=False, soft_wrap=True)
+    console.print(f"[bold red]{len(found.problems)} problems[/] in {found.documents_planned} planned documents")
+    return 1
+
+
+def export(
+    prefix: Prefix,
+    to: Annotated[ExportFormat, typer.Option(help="The format.")] = ExportFormat.PARQUET,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; by default standard output.")] = None,
+    rows: Annotated[Rows, typer.Option(help="Records only, or all rows with their audit columns.")] = Rows.RECORDS,
+    endpoint_url: Endpoint = None,
+    region: Region = None,
+) -> int:
+    """Write a run's records as one Parquet, JSONL or CSV file.
+
+    CSV cells that a spreadsheet would take for a formula are quoted with `'`.
+    Example: `recordmill export s3://bucket/runs/receipts/ --to jsonl -o records.jsonl`
+    """
+    is_all = rows is Rows.ALL
+    settings = s3_settings(endpoint_url, region)
+    dataset = read_records(prefix, None, s3=settings) if is_all else read_records(prefix, s3=settings)
+    if out is None:
+        count = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
+    else:
+        partial = out.with_name(f".{out.name}.partial")
+        with partial.open("wb") as file:
+            count = export_records(dataset, to, file, with_audit=is_all)
+        partial.replace(out)
+    Console(stderr=True).print(f"{count} rows")
+    return 0

@@ -1,0 +1,54 @@
+"""`recordmill run`: a whole job, on this machine's own Ray or on a cluster's."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipeline.cli.bar import BarProgress
+from pipeline.cli.specs import Set, SpecPath, load_spec
+from pipeline.run.progress import LogProgress, Progress
+
+__all__ = ["register"]
+
+Address = Annotated[
+    str | None,
+    typer.Option(help="Ray address; by default the cluster of this job (RAY_ADDRESS), else one on this machine."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("run")(run)
+
+
+def run(spec: SpecPath, overrides: Set = None, address: Address = None) -> int:
+    """Carry out a job, or what is left of it.
+
+    Run again with the same spec, it goes on where it was.
+
+    Example: `recordmill run jobs/receipts.yaml --set output.uri=s3://bucket/runs/today/`
+    """
+    from pipeline.report.terminal import report_lines
+    from pipeline.run.job import run as run_job
+
+    job = load_spec(spec, overrides)
+    console = Console(stderr=True)
+    with contextlib.ExitStack() as stack:
+        progress: Progress = LogProgress()
+        if sys.stderr.isatty():
+            logging.getLogger("pipeline").setLevel(logging.WARNING)
+            progress = stack.enter_context(BarProgress(console))
+        result = run_job(job, base=Path.cwd(), address=address or os.environ.get("RAY_ADDRESS"), progress=progress)
+    if result.report is not None:
+        Console().print(report_lines(result.report))
+    if result.error is not None:
+        console.print("[bold red]recordmill:[/]", end=" ", highlight=False)
+        console.print(str(result.error), markup=False, highlight=False, soft_wrap=True)
+    return result.exit_code

@@ -1,0 +1,64 @@
+"""A job spec from a YAML file, with single keys overridden from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from pipeline.core.errors import SpecError
+from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+
+__all__ = ["Endpoint", "Region", "Set", "SpecPath", "load_spec", "s3_settings"]
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The job spec, a YAML file.", show_default=False)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as `output.uri=s3://b/run/`. May be repeated."),
+]
+Endpoint = Annotated[str | None, typer.Option("--endpoint-url", help="Where S3 is, if not at AWS.")]
+Region = Annotated[str | None, typer.Option("--region", help="Region of the bucket.")]
+
+
+def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
+    """Reads and checks a job spec.
+
+    Raises:
+        SpecError: the file cannot be read, is no YAML, or holds keys or values that are wrong.
+    """
+    try:
+        raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        place = getattr(error, "problem_mark", None)
+        where = f" at line {place.line + 1}, column {place.column + 1}" if place is not None else ""
+        raise SpecError(f"{path}: not YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    for override in overrides or ():
+        _override(raw, override)
+    return parse_spec(raw, source=str(path))
+
+
+def _override(raw: Any, override: str) -> None:
+    key, separator, text = override.partition("=")
+    if not separator or not key or not isinstance(raw, dict):
+        raise SpecError(f"--set {override!r}: write KEY=VALUE, as decoding.max_tokens=512")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SpecError(f"--set {override!r}: the value is not YAML") from error
+    *parents, last = key.split(".")
+    section = raw
+    for parent in parents:
+        section = section.setdefault(parent, {})
+        if not isinstance(section, dict):
+            raise SpecError(f"--set {override!r}: {parent} holds no keys")
+    section[last] = value
+
+
+def s3_settings(endpoint_url: str | None, region: str | None) -> S3Spec:
+    """For commands that start from a run's prefix, not from a spec."""
+    return S3Spec(endpoint_url=endpoint_url, region=region)

@@ -1,0 +1,274 @@
+"""The job spec: the YAML a user writes, parsed once into a frozen `JobSpec`.
+
+Unknown keys are refused; every default is written into the stored effective spec.  This module does no I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from pipeline.core.errors import SpecError
+
+__all__ = [
+    "ClusterSpec",
+    "DecodingSpec",
+    "Example",
+    "InputSpec",
+    "JobSpec",
+    "LimitsSpec",
+    "ModelSpec",
+    "OutputSpec",
+    "PromptSpec",
+    "S3Spec",
+    "TruncationSpec",
+    "parse_spec",
+]
+
+GuideName = Literal["recordmill", "outlines", "xgrammar", "guidance", "none"]
+PositiveInt = Annotated[int, Field(ge=1)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+def _checked_uri(uri: str) -> str:
+    if "\x00" in uri or any(part == ".." for part in uri.split("/")):
+        raise ValueError(f"{uri!r} holds '..' or NUL; write the path in full")
+    parts = urlsplit(uri)
+    if parts.scheme not in ("s3", "file", ""):
+        raise ValueError(f"{uri!r} has scheme {parts.scheme!r}; use s3://bucket/prefix/ or a local path")
+    if "@" in parts.netloc:
+        raise ValueError("credentials do not belong in a URI; use the environment, a role or a mounted secret")
+    if parts.scheme == "s3" and not parts.netloc:
+        raise ValueError(f"{uri!r} names no bucket")
+    return uri
+
+
+Uri = Annotated[str, Field(min_length=1)]
+
+
+class InputSpec(_Section):
+    """Where the documents are: Parquet (also JSONL, or a text file a document) under a prefix, glob, or list."""
+
+    uri: Uri | tuple[Uri, ...]
+    format: Literal["auto", "parquet", "jsonl", "text"] = "auto"
+    id: str = "document_id"
+    """Column of the stable document id."""
+    text: str = "text"
+    """Column of the document's text."""
+    columns: tuple[str, ...] = ()
+    """Columns passed through to the output by name."""
+    shard_rows: PositiveInt = 1024
+    """Rows a shard holds at most; a row group is divided where it holds more."""
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        return (self.uri,) if isinstance(self.uri, str) else self.uri
+
+    @field_validator("uri")
+    @classmethod
+    def _uris(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if isinstance(value, str):
+            return _checked_uri(value)
+        if not value:
+            raise ValueError("an empty list; name at least one URI")
+        return tuple(_checked_uri(uri) for uri in value)
+
+
+class Example(_Section):
+    """One worked example of the prompt: a document's text and the record it should give."""
+
+    text: str
+    record: dict[str, Any]
+
+
+class PromptSpec(_Section):
+    """How a document becomes a prompt.  Instructions and examples come first, so that the prefix cache serves them."""
+
+    template: str | None = None
+    """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`."""
+    system: str | None = None
+    examples: tuple[Example, ...] = ()
+
+
+class ModelSpec(_Section):
+    """The model: a local folder or a hub name with a pinned revision."""
+
+    name: str = Field(min_length=1)
+    revision: str | None = None
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """Passed to vLLM's `AsyncEngineArgs` as it is."""
+
+    @field_validator("engine")
+    @classmethod
+    def _reserved(cls, value: dict[str, Any]) -> dict[str, Any]:
+        reserved = {"model", "revision", "scheduler_cls", "trust_remote_code", "tokenizer", "skip_tokenizer_init"}
+        if taken := sorted(reserved & value.keys()):
+            raise ValueError(f"{', '.join(taken)} cannot be set here")
+        return value
+
+
+class DecodingSpec(_Section):
+    """How a completion is decoded."""
+
+    guide: GuideName = "recordmill"
+    max_tokens: PositiveInt = 512
+    whitespace: Literal["compact"] = "compact"
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    seed: int | None = None
+    recursion_depth: Annotated[int, Field(ge=1, le=16)] = 3
+    """How often a recursive model is unrolled."""
+    date_order: Literal["dmy", "mdy", "ymd", "any"] = "any"
+    """How numeric dates of a document are read for extractive fields."""
+
+
+class TruncationSpec(_Section):
+    """What happens to a record that does not fit its tokens."""
+
+    policy: Literal["close", "reject", "salvage"] = "close"
+    escalate: tuple[PositiveInt, ...] = ()
+    """Budgets tried next, in tokens, for a record that the budget shaped (with `close`)."""
+    reserve: bool = True
+    """Keep tokens back for the required fields that are still to come, so that the first one cannot eat the record."""
+    long_documents: Literal["reject", "head", "tail"] = "reject"
+    """Documents longer than the context: `failed(too_long)`, or cut to what fits, with a mark."""
+
+    @model_validator(mode="after")
+    def _ladder(self) -> Self:
+        if self.escalate and self.policy != "close":
+            raise ValueError(f"escalate goes with policy close, not {self.policy}")
+        if list(self.escalate) != sorted(set(self.escalate)):
+            raise ValueError("escalate must rise from rung to rung")
+        return self
+
+
+class LimitsSpec(_Section):
+    """Bounds on what a run may spend on trouble."""
+
+    stop_if_valid_below: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of documents with a record under which the run stops early."""
+    after_documents: PositiveInt = 500
+    """Documents seen before `stop_if_valid_below` is looked at."""
+    attempts_per_shard: PositiveInt = 3
+    engine_start_s: PositiveFloat = 900.0
+    engine_silence_s: PositiveFloat = 120.0
+    """With requests in flight and no token from any of them for so long, the engine is taken for frozen."""
+    shard_s: PositiveFloat = 7200.0
+    """The most one attempt at one shard may take."""
+    document_bytes: PositiveInt = 16 * 1024 * 1024
+    """A document with more bytes of text is `failed(too_long)` before it is tokenised."""
+    row_group_bytes: PositiveInt = 2 * 1024**3
+    """A row group with more uncompressed bytes is refused by name before it is read."""
+
+
+class OutputSpec(_Section):
+    """Where the run writes."""
+
+    uri: Uri
+
+    @field_validator("uri")
+    @classmethod
+    def _uri(cls, value: str) -> str:
+        return _checked_uri(value)
+
+
+class ClusterSpec(_Section):
+    """What the run takes from the cluster."""
+
+    engines: PositiveInt | Literal["auto"] = "auto"
+    gpus_per_engine: Annotated[float, Field(ge=0)] = 1
+    cpus_per_engine: Annotated[float, Field(gt=0)] = 1
+    concurrency: PositiveInt = 64
+    """Documents in flight in one engine."""
+    wait_s: PositiveFloat = 600.0
+    """How long to wait for the cluster to offer room for one engine."""
+
+
+class S3Spec(_Section):
+    """Where S3 is, if not where AWS says.  Credentials never stand here."""
+
+    endpoint_url: str | None = None
+    region: str | None = None
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _no_credentials(cls, value: str | None) -> str | None:
+        if value is not None and "@" in urlsplit(value).netloc:
+            raise ValueError("credentials do not belong in a URL; use the environment, a role or a mounted secret")
+        return value
+
+
+class JobSpec(_Section):
+    """One job, whole.  Frozen: what a run does follows from this and the code alone."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+    input: InputSpec
+    record: str
+    prompt: PromptSpec = PromptSpec()
+    model: ModelSpec
+    decoding: DecodingSpec = DecodingSpec()
+    truncation: TruncationSpec = TruncationSpec()
+    limits: LimitsSpec = LimitsSpec()
+    output: OutputSpec
+    cluster: ClusterSpec = ClusterSpec()
+    s3: S3Spec = S3Spec()
+
+    @field_validator("record")
+    @classmethod
+    def _record(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+            raise ValueError(f"{value!r} is not `package.module:ClassName`")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        output = self.output.uri.rstrip("/") + "/"
+        for uri in self.input.uris:
+            if uri.startswith(output) or uri.rstrip("/") + "/" == output:
+                raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
+        if self.truncation.escalate and self.truncation.escalate[0] <= self.decoding.max_tokens:
+            raise ValueError(
+                f"truncation.escalate starts at {self.truncation.escalate[0]}, "
+                f"which is not above decoding.max_tokens {self.decoding.max_tokens}"
+            )
+        if self.decoding.guide != "recordmill" and self.truncation.policy == "close":
+            raise ValueError(
+                f"truncation.policy close needs decoding.guide recordmill; with {self.decoding.guide} "
+                "use reject or salvage"
+            )
+        return self
+
+    def effective(self) -> dict[str, Any]:
+        """The whole spec with its defaults, as JSON values.  It holds no secret: none can be written into a spec."""
+        return self.model_dump(mode="json")
+
+
+def parse_spec(raw: object, *, source: str) -> JobSpec:
+    """A `JobSpec` from parsed YAML.
+
+    Args:
+        raw: what the YAML holds.
+        source: the file's name, for the message.
+
+    Raises:
+        SpecError: one line that names every key that is wrong, and why.
+    """
+    if not isinstance(raw, dict):
+        raise SpecError(f"{source}: a job spec is a mapping of keys, not {type(raw).__name__}")
+    try:
+        return JobSpec.model_validate(raw)
+    except ValidationError as error:
+        problems = []
+        for item in error.errors(include_url=False, include_input=False):
+            place = ".".join(str(part) for part in item["loc"] if part not in ("str", "tuple[str, ...]"))
+            message = item["msg"].removeprefix("Value error, ")
+            if item["type"] == "extra_forbidden":
+                message = "unknown key"
+            problems.append(f"{place}: {message}" if place else message)
+        raise SpecError(f"{source}: " + "; ".join(problems)) from error

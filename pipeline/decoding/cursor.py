@@ -1,0 +1,152 @@
+"""A cursor: the position of one sequence in a guide, and what its budget still allows.
+
+The hot path is `advance` and `write_mask`: a table look-up and a copy of one row.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pipeline.decoding.guide import Guide, Row
+
+__all__ = ["Cursor"]
+
+_memmove = ctypes.memmove
+_UNBOUNDED = 1 << 40
+
+
+class Cursor:
+    """Made by `Guide.cursor`.
+
+    With a budget, an id is legal if the state after it can still close within the tokens that are left; so every
+    sequence of legal ids ends in a complete record, on the last token at the latest.
+    """
+
+    __slots__ = (
+        "_addresses",
+        "_budget",
+        "_costs",
+        "_ended",
+        "_far",
+        "_guide",
+        "_left",
+        "_row_bytes",
+        "_states",
+        "state",
+    )
+
+    def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
+        if budget_tokens is not None and budget_tokens < guide.least_tokens:
+            raise ValueError(f"a budget of {budget_tokens} tokens; the least record takes {guide.least_tokens}")
+        self._guide = guide
+        self._budget = _UNBOUNDED if budget_tokens is None else budget_tokens
+        self._costs = guide.costs(_affordable(guide, budget_tokens, reserve))
+        self._far = self._costs.far
+        self._row_bytes = guide.words * 4
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.state = 0
+        self._states = [0]
+        self._left = self._budget
+        self._ended = False
+
+    @property
+    def emitted(self) -> int:
+        """Ids taken so far, an end-of-sequence id included."""
+        return len(self._states) - 1
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether what was taken so far is a complete record."""
+        return self._guide.is_accepting(self.state)
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether an end-of-sequence id was taken."""
+        return self._ended
+
+    def _after(self, state: int, left: int, token_id: int) -> int:
+        """The state after `token_id`, or -1 where it is illegal with `left` tokens left."""
+        guide = self._guide
+        if token_id in guide.eos_ids:
+            return state if guide.is_accepting(state) else -1
+        target = guide.next_state(state, token_id)
+        if target < 0 or self._far[state] <= left - 1 or self._costs.cost[target] <= left - 1:
+            return target
+        # The reserve gives way where it would forbid everything, exactly as `tight_row` does.
+        row = guide.tight_row(state, left - 1, self._costs).words
+        return target if row[token_id >> 5] >> (token_id & 31) & 1 else -1
+
+    def advance(self, token_id: int) -> bool:
+        """Takes one id; False, and nothing changes, where it is illegal or the sequence has ended."""
+        if self._ended:
+            return False
+        target = self._after(self.state, self._left, token_id)
+        if target < 0:
+            return False
+        self._ended = token_id in self._guide.eos_ids
+        self.state = target
+        self._states.append(target)
+        self._left -= 1
+        return True
+
+    def rollback(self, count: int) -> None:
+        """Gives back the last `count` ids.
+
+        Raises:
+            ValueError: fewer were taken.
+        """
+        if not 0 <= count <= self.emitted:
+            raise ValueError(f"cannot give back {count} of {self.emitted} ids")
+        if count:
+            del self._states[-count:]
+            self.state = self._states[-1]
+            self._left += count
+            self._ended = False
+
+    def validate(self, token_ids: Iterable[int]) -> list[int]:
+        """The longest legal prefix; the cursor stays where it is."""
+        legal: list[int] = []
+        for token_id in token_ids:
+            if not self.advance(token_id):
+                break
+            legal.append(token_id)
+        self.rollback(len(legal))
+        return legal
+
+    def row(self) -> Row:
+        """The legal ids now."""
+        limit = self._left - 1
+        if self._far[self.state] <= limit:
+            return self._guide.row(self.state)
+        return self._guide.tight_row(self.state, limit, self._costs)
+
+    def write_mask(self, address: int) -> None:
+        """Copies the legal ids' bits, `words` 32-bit words, to `address`."""
+        row = self.row()
+        _memmove(address, row.address, self._row_bytes)
+
+    @property
+    def is_tightened(self) -> bool:
+        """Whether the budget forbids, at this step, an id that the schema allows."""
+        if self._far[self.state] <= self._left - 1:
+            return False
+        return not np.array_equal(self.row().words, self._guide.row(self.state).words)
+
+
+def _affordable(guide: Guide, budget_tokens: int | None, reserve: Sequence[int]) -> tuple[int, ...]:
+    """The reserve, scaled down to what the budget leaves beyond the least record."""
+    if budget_tokens is None or not any(reserve):
+        return ()
+    total = int(guide.costs(tuple(reserve)).cost[0]) - guide.least_tokens
+    spare = budget_tokens - guide.least_tokens
+    if total <= spare:
+        return tuple(reserve)
+    return tuple(tokens * spare // total for tokens in reserve)

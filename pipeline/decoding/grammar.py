@@ -1,0 +1,213 @@
+"""From a Pydantic type or a JSON Schema to a grammar: one automaton over bytes, and a verdict for each field."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline.core.errors import SchemaRefusedError
+from pipeline.decoding.automata import Dfa, StateLimitError
+from pipeline.decoding.emit import Emitter
+from pipeline.decoding.normalize import Normalizer, RefusedError
+from pipeline.decoding.pydantic_schema import schema_of_type
+from pipeline.decoding.shapes import Term
+
+__all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
+
+MAX_STATES = 60_000
+"""States up to which recursion and open values are unrolled further; the byte table then names states in 16 bits."""
+MOST_STATES = 250_000
+"""States of a grammar at most."""
+_GROWTH = 8
+"""States are taken to grow at most so much from one depth to the next."""
+_VERSION = 1
+
+
+class Verdict(enum.StrEnum):
+    """What the guide promises of a field."""
+
+    ENFORCED = "enforced"
+    """Whatever is generated satisfies the field."""
+    WIDENED = "widened"
+    """The shape is enforced; the reason says what is checked afterwards."""
+    REFUSED = "refused"
+    """No guide can be made; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldVerdict:
+    """One field by path, such as `items[].amount`; the record itself is `(record)`."""
+
+    path: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """The records of a grammar as an automaton over bytes."""
+
+    dfa: Dfa
+
+    @property
+    def state_count(self) -> int:
+        return self.dfa.state_count
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether `data` is a record: UTF-8, compact JSON, declared order."""
+        return self.dfa.accepts(data)
+
+    def sample(self, rng: random.Random, max_bytes: int = 2000) -> bytes:
+        """A random record; beyond `max_bytes` it takes the shortest way to its end."""
+        distance = self._byte_distances()
+        written = bytearray()
+        state = 0
+        while True:
+            row = self.dfa.edges[state]
+            if self.dfa.accepting[state] and (not row or rng.random() < 0.5 or len(written) > max_bytes):
+                return bytes(written)
+            if len(written) > max_bytes or rng.random() < 0.05:
+                low, high, state = min(row, key=lambda edge: distance[edge[2]])
+            else:
+                low, high, state = rng.choice(row)
+            written.append(rng.randint(low, high))
+
+    def _byte_distances(self) -> list[int]:
+        count = self.dfa.state_count
+        sources: list[list[int]] = [[] for _ in range(count)]
+        for state, row in enumerate(self.dfa.edges):
+            for _, _, target in row:
+                sources[target].append(state)
+        distance = [count + 1] * count
+        queue = [state for state in range(count) if self.dfa.accepting[state]]
+        for state in queue:
+            distance[state] = 0
+        for state in queue:
+            for source in sources[state]:
+                if distance[source] > distance[state] + 1:
+                    distance[source] = distance[state] + 1
+                    queue.append(source)
+        return distance
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A compiled record type.
+
+    Attributes:
+        name: of the record type.
+        schema: the JSON Schema it was made from.
+        automaton: its records.
+        verdicts: one for each field, in order of declaration.
+        fields: path of each tag of the automaton.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    automaton: Automaton
+    verdicts: tuple[FieldVerdict, ...]
+    fields: tuple[str, ...]
+    fingerprint: str = field(default="")
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether every field is enforced, so that no record can be refused afterwards."""
+        return all(verdict.verdict is Verdict.ENFORCED for verdict in self.verdicts)
+
+
+def compile_grammar(record: Any, *, recursion_depth: int = 3) -> Grammar:
+    """Compiles a record type.
+
+    Args:
+        record: anything Pydantic's `TypeAdapter` takes, or a JSON Schema as a mapping (drafts 4 to 2020-12).
+        recursion_depth: how often a recursive type may stand inside itself.
+
+    Raises:
+        SchemaRefusedError: a construct cannot be compiled; the message names the field, why, and what to write instead.
+    """
+    name, schema, emitter, dfa = _emit(record, recursion_depth, is_lenient=False)
+    if dfa.is_empty:
+        raise SchemaRefusedError(f"{name}: no value satisfies the schema")
+    verdicts = _verdicts(emitter)
+    dfa, fields = _in_declared_order(dfa, emitter.fields, [verdict.path for verdict in verdicts])
+    content = json.dumps([_VERSION, schema, recursion_depth], sort_keys=False, default=str)
+    fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return Grammar(name, schema, Automaton(dfa), verdicts, fields, fingerprint)
+
+
+def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> tuple[Dfa, tuple[str, ...]]:
+    """Tags renamed so that they count the fields in use, in order of declaration."""
+    place = {path: index for index, path in enumerate(order)}
+    used = sorted({tag for tag in dfa.tags if tag >= 0}, key=lambda tag: place.get(fields[tag], len(place)))
+    names: dict[str, int] = {}
+    renamed = {tag: names.setdefault(fields[tag], len(names)) for tag in used}
+    return replace(dfa, tags=tuple(renamed.get(tag, tag) for tag in dfa.tags)), tuple(names)
+
+
+def lint_fields(record: Any, *, recursion_depth: int = 3) -> tuple[FieldVerdict, ...]:
+    """A verdict for each field, refused ones among them."""
+    try:
+        *_, emitter, _ = _emit(record, recursion_depth, is_lenient=True)
+    except SchemaRefusedError as error:
+        return (FieldVerdict("(record)", Verdict.REFUSED, error.message),)
+    return _verdicts(emitter)
+
+
+def _emit(record: Any, recursion_depth: int, *, is_lenient: bool) -> tuple[str, Mapping[str, Any], Emitter, Dfa]:
+    is_schema = isinstance(record, Mapping | bool)
+    schema: Any = record if is_schema else schema_of_type(record)
+    name = (
+        str(schema.get("title", "schema"))
+        if is_schema and not isinstance(record, bool)
+        else getattr(record, "__name__", str(record))
+    )
+    normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
+    made: tuple[Emitter, Dfa] | None = None
+    for depth, any_depth in _depths(recursion_depth):
+        emitter = Emitter(
+            normalizer,
+            recursion_depth=depth,
+            any_depth=any_depth,
+            state_limit=MAX_STATES if made else MOST_STATES,
+            is_lenient=is_lenient,
+        )
+        try:
+            made = emitter, emitter.node((Term(schema),), ())
+        except StateLimitError:
+            break
+        except RefusedError as error:
+            path = next(iter(emitter.found.refusals), "(record)")
+            raise SchemaRefusedError(f"{name}, field {path}: {error}") from error
+        except RecursionError as error:
+            raise SchemaRefusedError(f"{name}: nested too deeply") from error
+        if made[1].state_count > MAX_STATES // _GROWTH or not emitter.is_cut_short:
+            break
+    if made is None:
+        raise SchemaRefusedError(
+            f"{name}: its automaton needs more than {MOST_STATES} states; bound its lists and strings, or split it"
+        )
+    return name, schema, *made
+
+
+def _depths(recursion_depth: int) -> list[tuple[int, int]]:
+    """Recursion and open values are unrolled as deeply as the state limit allows, the shallow ones tried first."""
+    return [(1, 0), (1, 1), (recursion_depth, 3)]
+
+
+def _verdicts(emitter: Emitter) -> tuple[FieldVerdict, ...]:
+    found = emitter.found
+    verdicts = []
+    for path in found.paths:
+        if path in found.refusals:
+            verdicts.append(FieldVerdict(path, Verdict.REFUSED, found.refusals[path]))
+        elif path in found.notes:
+            verdicts.append(FieldVerdict(path, Verdict.WIDENED, "; ".join(found.notes[path])))
+        else:
+            reason = "unrolled to a bounded depth" if path in found.unrolled else ""
+            verdicts.append(FieldVerdict(path, Verdict.ENFORCED, reason))
+    return tuple(verdicts)

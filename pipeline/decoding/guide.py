@@ -1,0 +1,237 @@
+"""A guide: an automaton compiled against one vocabulary.  Shared, read-only, one copy a machine.
+
+It holds the byte table, which ids are legal in each state (distinct rows, most of them made ahead), the exact number of
+tokens each state still needs, and the names of the fields.  It decides nothing: a `Cursor` walks it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pipeline.core.errors import SchemaRefusedError
+from pipeline.decoding.arrays import Array, pack, unpack
+from pipeline.decoding.costs import Costs
+from pipeline.decoding.vocabulary import Trie, Vocabulary
+
+if TYPE_CHECKING:
+    from pipeline.decoding.cursor import Cursor
+
+__all__ = ["FORMAT", "Guide", "Row"]
+
+FORMAT = 1
+_TIGHT_ROWS_KEPT = 4096
+_LAZY_ROWS_KEPT = 4096
+
+
+class Row(NamedTuple):
+    """One mask row: uint32[words], bit i of word j for id 32 j + i, and where it lies in memory."""
+
+    words: Array
+    address: int
+
+    @classmethod
+    def of(cls, words: Array) -> Row:
+        return cls(words, words.ctypes.data)
+
+
+class Guide:
+    """Made by `compile_guide`, or read with `load`; see `tables.build_tables` for the arrays.
+
+    Attributes:
+        fingerprint: of the automaton, the vocabulary and the format.
+        vocab_size: ids that a mask row speaks of.
+        least_tokens: the fewest tokens that spell a record; the end-of-sequence token is not counted.
+        fields: path of each field, by the field's index.
+    """
+
+    def __init__(self, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self._meta = meta
+        self._arrays = arrays
+        self.fingerprint: str = meta["fingerprint"]
+        self.vocab_size: int = meta["vocab_size"]
+        self.eos_ids: tuple[int, ...] = tuple(meta["eos_ids"])
+        self.fields: tuple[str, ...] = tuple(meta["fields"])
+        self.table = arrays["table"]
+        self.state_count = len(self.table)
+        self.distance = arrays["distance"]
+        self.least_tokens = int(self.distance[0])
+        self.trie = Trie(*(arrays[f"trie_{name}"] for name in Trie.__dataclass_fields__))
+        self.class_of_byte = arrays["class_of_byte"]
+        self.accepting = arrays["accepting"]
+        self.row_of_state = arrays["row_of_state"]
+        self.words = (self.vocab_size + 31) // 32
+        self._rows = arrays["rows"]
+        self._lazy: dict[int, Row] = {}
+        self._tight: dict[tuple[int, int, int], Row] = {}
+        self._costs: dict[tuple[int, ...], Costs] = {}
+        self._lock = threading.Lock()
+        self._saved = [Row.of(row) for row in self._rows]
+        self._row_index: list[int] = self.row_of_state.tolist()
+        self.costs(())
+        self._flat = np.ascontiguousarray(self.table).reshape(-1).data
+        self._classes = bytes(self.class_of_byte)
+        self._width = self.table.shape[1]
+        self._accepting = bytes(self.accepting)
+        self._token_data = arrays["token_data"].data
+        self._token_start = arrays["token_start"].tolist()
+        self._steps: dict[int, int] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the automaton's own arrays; those of the vocabulary, which all its guides share, are left out."""
+        return sum(array.nbytes for name, array in self._arrays.items() if not name.startswith(("trie_", "token_")))
+
+    def is_accepting(self, state: int) -> bool:
+        return self._accepting[state] == 1
+
+    def next_state(self, state: int, token_id: int) -> int:
+        """The state after one id, or -1 where it is not legal; ids that spell nothing never are."""
+        key = state * self.vocab_size + token_id
+        found = self._steps.get(key)
+        if found is None:
+            if len(self._steps) > 1_000_000:
+                self._steps.clear()
+            found = self._steps[key] = self._walk(state, token_id)
+        return found
+
+    def _walk(self, state: int, token_id: int) -> int:
+        if not 0 <= token_id < self.vocab_size:
+            return -1
+        start, stop = self._token_start[token_id], self._token_start[token_id + 1]
+        if start == stop:
+            return -1
+        for byte in self._token_data[start:stop]:
+            state = self._flat[state * self._width + self._classes[byte]]
+            if state == self.state_count:
+                return -1
+        return state
+
+    def decode(self, token_ids: Sequence[int]) -> bytes:
+        """The bytes that the ids spell together."""
+        starts = self._token_start
+        return b"".join(self._token_data[starts[i] : starts[i + 1]] for i in token_ids if i < self.vocab_size)
+
+    def row(self, state: int) -> Row:
+        """The legal ids of a state."""
+        index = self._row_index[state]
+        if index < len(self._saved):
+            return self._saved[index]
+        row = self._lazy.get(index)
+        if row is None:
+            from pipeline.decoding.kernels import fill_row
+
+            trie = self.trie
+            words = self._blank_row(state)
+            fill_row(
+                self.table, self.class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, words
+            )
+            row = self._keep(self._lazy, index, words, _LAZY_ROWS_KEPT)
+        return row
+
+    def tight_row(self, state: int, limit: int, costs: Costs) -> Row:
+        """As `row`, without the ids after which closing would cost more than `limit` tokens."""
+        key = (state, limit, costs.index)
+        row = self._tight.get(key)
+        if row is None:
+            from pipeline.decoding.kernels import fill_tight_row
+
+            trie = self.trie
+            words = self._blank_row(state)
+            fill_tight_row(
+                self.table, self.class_of_byte, state, costs.cost, limit,
+                trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
+            )  # fmt: skip
+            if not words.any() and costs.index:
+                words = self.tight_row(state, limit, self.costs(())).words
+            row = self._keep(self._tight, key, words, _TIGHT_ROWS_KEPT)
+        return row
+
+    def _blank_row(self, state: int) -> Array:
+        row = np.zeros(self.words, np.uint32)
+        if self.is_accepting(state):
+            for index in self.eos_ids:
+                row[index >> 5] |= np.uint32(1 << (index & 31))
+        return row
+
+    def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
+        row = Row.of(words)
+        with self._lock:
+            if len(cache) >= most:
+                cache.pop(next(iter(cache)))
+            cache[key] = row
+        return row
+
+    def costs(self, reserve: tuple[int, ...]) -> Costs:
+        """Tokens to close from each state with `reserve[i]` tokens kept back for field i; `()` keeps none."""
+        found = self._costs.get(reserve)
+        if found is None:
+            with self._lock:
+                found = Costs.build(self._arrays, self._meta["max_token_bytes"], reserve, len(self._costs))
+                self._costs[reserve] = found
+        return found
+
+    def field_of(self, state: int) -> str | None:
+        """Path of the field that is written in this state, or was last."""
+        index = int(self._arrays["field_of_state"][state])
+        return self.fields[index] if index >= 0 else None
+
+    def cursor(self, budget_tokens: int | None = None, reserve: Sequence[int] = ()) -> Cursor:
+        """A cursor at the start.
+
+        Args:
+            budget_tokens: the most ids a record may take, the end-of-sequence id not counted; None for no budget.
+            reserve: tokens to keep back for each field, by its index; scaled down where the budget cannot hold them.
+
+        Raises:
+            ValueError: the budget is below `least_tokens`.
+        """
+        from pipeline.decoding.cursor import Cursor
+
+        return Cursor(self, budget_tokens, tuple(reserve))
+
+    def to_bytes(self) -> bytes:
+        """Arrays only; `from_bytes` reads it."""
+        return pack(self._meta, self._arrays)
+
+    def save(self, path: Path | str) -> None:
+        """Writes the file beside itself first, so that a reader never sees half of it."""
+        target = Path(path)
+        partial = target.with_name(f".{target.name}.{id(self):x}.partial")
+        partial.write_bytes(self.to_bytes())
+        partial.replace(target)
+
+    @classmethod
+    def from_bytes(cls, buffer: bytes | memoryview) -> Guide:
+        """Zero-copy: the guide keeps views of the buffer.
+
+        Raises:
+            ValueError: the buffer is no guide, or one of another format.
+        """
+        meta, arrays = unpack(memoryview(buffer))
+        if meta.get("format") != FORMAT:
+            raise ValueError(f"guide format {meta.get('format')}, this version reads {FORMAT}")
+        return cls(meta, arrays)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Guide:
+        """Through a memory map, so that all processes of a machine share one copy."""
+        with Path(path).open("rb") as file:
+            return cls.from_bytes(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+
+
+def guide_fingerprint(grammar_fingerprint: str, vocabulary: Vocabulary) -> str:
+    """16 hexadecimal digits."""
+    content = json.dumps([FORMAT, grammar_fingerprint, vocabulary.fingerprint, vocabulary.size])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def refuse_unspellable(grammar_name: str) -> SchemaRefusedError:
+    return SchemaRefusedError(f"{grammar_name}: the model's vocabulary cannot spell any record of this schema")

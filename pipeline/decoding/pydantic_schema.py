@@ -1,0 +1,223 @@
+"""A Pydantic type as JSON Schema, without what the stock translation loses.
+
+Pydantic's own generator drops digits and places of decimals, bounds of dates and durations, zones, key types of dicts
+and the presence of validators.  This one writes them under keywords of our own:
+
+    x-string   {"kind": ..., bounds}   the string's exact language (see `formats`)
+    x-number   {"kind": "decimal", ...} a decimal, spelt as a number or as a string
+    x-keys     schema of an object's keys
+    x-json     schema of the JSON inside a string
+    x-checked  [reason, ...]            what Pydantic checks that no automaton holds: such a field is `widened`
+    x-refused  reason                   no JSON can be generated for it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from pipeline.core.errors import SchemaRefusedError
+
+__all__ = ["schema_of_type"]
+
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+_KNOWN_MODULES = ("pydantic.", "pydantic_core", "ipaddress", "pathlib")
+_KNOWN_FORMATS = frozenset(
+    {"email", "uri", "ipv4", "ipv6", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface", "path", "password",
+     "base64", "base64url", "binary", "ipvanyaddress", "ipvanynetwork", "ipvanyinterface"}
+)  # fmt: skip
+
+
+def schema_of_type(record: Any) -> dict[str, Any]:
+    """The schema of anything that `TypeAdapter` takes.
+
+    Raises:
+        SchemaRefusedError: Pydantic cannot make sense of the type itself.
+    """
+    try:
+        adapter = TypeAdapter(record)
+        schema = adapter.json_schema(schema_generator=_Generator, mode="validation", ref_template=DEFAULT_REF_TEMPLATE)
+    except PydanticUserError as error:
+        raise SchemaRefusedError(f"{getattr(record, '__name__', record)}: {str(error).splitlines()[0]}") from error
+    return dict(schema)
+
+
+def _noted(schema: JsonSchemaValue, reason: str) -> JsonSchemaValue:
+    if "$ref" in schema:
+        return {"allOf": [schema], "x-checked": [reason]}
+    return {**schema, "x-checked": [*schema.get("x-checked", ()), reason]}
+
+
+def _bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: schema[key] for key in _BOUNDS if schema.get(key) is not None}
+
+
+def _is_known(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return str(module).startswith(_KNOWN_MODULES)
+
+
+class _Generator(GenerateJsonSchema):
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        generated = super().generate_inner(schema)
+        kind = schema.get("type", "")
+        if kind.startswith("function-") and "x-refused" not in generated:
+            function = schema["function"]["function"]
+            if not _is_known(function):
+                name = getattr(function, "__qualname__", type(function).__name__)
+                return _noted(generated, f"validator {name.rpartition('.')[2]}")
+            if generated.get("type") == "string" and not self._is_exact(generated):
+                return _noted(generated, f"validator {getattr(function, '__name__', 'of the type')}")
+        return generated
+
+    @staticmethod
+    def _is_exact(schema: JsonSchemaValue) -> bool:
+        return "x-string" in schema or "x-json" in schema or schema.get("format") in _KNOWN_FORMATS
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
+        return {"x-refused": f"{error_info.removeprefix('core_schema.')} has no JSON form"}
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        generated = super().str_schema(schema)
+        for key in ("strip_whitespace", "to_lower", "to_upper", "ascii_only"):
+            value = schema.get(key, getattr(self._config, f"str_{key}", None))
+            if value:
+                generated[f"x-{key}"] = True
+        for key, name in (("minLength", "str_min_length"), ("maxLength", "str_max_length")):
+            value = self._config.config_dict.get(name)
+            if value and key not in generated:
+                generated[key] = value
+        pattern = schema.get("pattern")
+        if isinstance(pattern, re.Pattern):
+            generated["pattern"] = pattern.pattern
+        return generated
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        return super().int_schema(schema)
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        digits = {key: schema[key] for key in ("max_digits", "decimal_places") if schema.get(key) is not None}
+        bounds = {key: str(value) for key, value in _bounds(schema).items()}
+        return {"x-number": {"kind": "decimal", **bounds, **digits}}
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
+        return self._temporal("date", schema)
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        return self._temporal("time", schema)
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        return self._temporal("datetime", schema)
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
+        return self._temporal("timedelta", schema)
+
+    def _temporal(self, kind: str, schema: Mapping[str, Any]) -> JsonSchemaValue:
+        bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in _bounds(schema).items()}
+        generated: JsonSchemaValue = {"type": "string", "x-string": {"kind": kind}}
+        if (zone := schema.get("tz_constraint")) is not None:
+            generated["x-string"]["zone"] = zone
+        if schema.get("microseconds_precision") == "error":
+            generated["x-string"]["micro"] = True
+        if kind == "date":
+            generated["x-string"].update(bounds)
+        elif bounds:
+            generated["x-checked"] = [f"{key} {value}" for key, value in bounds.items()]
+        if (now := schema.get("now_op")) is not None:
+            generated["x-checked"] = [*generated.get("x-checked", ()), f"{now} of today"]
+        return generated
+
+    def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
+        return {"type": "string", "x-string": {"kind": "uuid", "version": schema.get("version")}}
+
+    def url_schema(self, schema: Any) -> JsonSchemaValue:
+        settings = {"schemes": schema.get("allowed_schemes"), "max_length": schema.get("max_length")}
+        return {"type": "string", "format": "uri", "x-string": {"kind": "url", **settings}}
+
+    def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.url_schema(schema)
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        generated = super().bytes_schema(schema)
+        if self._config.config_dict.get("val_json_bytes", "utf8") != "utf8":
+            return {"type": "string", "x-string": {"kind": self._config.config_dict["val_json_bytes"]}}
+        generated["format"] = "binary"
+        if "maxLength" in generated or generated.get("minLength", 0) > 1:
+            generated["x-ascii_only"] = True
+        return generated
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        generated = super().enum_schema(schema)
+        generated.pop("type", None)
+        return generated
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+        return self._set(super().set_schema(schema))
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
+        return self._set(super().frozenset_schema(schema))
+
+    @staticmethod
+    def _set(generated: JsonSchemaValue) -> JsonSchemaValue:
+        generated.pop("uniqueItems", None)
+        if generated.get("minItems", 0) > 1:
+            return _noted(generated, f"at least {generated['minItems']} different items")
+        return generated
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        generated: JsonSchemaValue = {"type": "object", "additionalProperties": True}
+        if "keys_schema" in schema:
+            generated["x-keys"] = self.generate_inner(schema["keys_schema"])
+        if "values_schema" in schema:
+            generated["additionalProperties"] = self.generate_inner(schema["values_schema"])
+        self.update_with_validations(generated, schema, self.ValidationsMapping.object)
+        if generated.get("minProperties", 0) > 1:
+            return _noted(generated, f"at least {generated['minProperties']} different keys")
+        return generated
+
+    def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
+        inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
+        return {"type": "string", "x-json": inner}
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        generated = super().tagged_union_schema(schema)
+        if "oneOf" in generated:
+            generated["anyOf"] = generated.pop("oneOf")
+        return generated
+
+    def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
+        return {"x-refused": "complex numbers have no JSON form; write two floats"}
+
+    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
+        return {"x-refused": "fractions have no JSON form; write Decimal or two ints"}
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        generated = self._closed(super().model_schema(schema))
+        if schema.get("custom_init") and "$ref" not in generated:
+            return _noted(generated, "the class's own __init__")
+        return generated
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return self._closed(super().typed_dict_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return self._closed(super().dataclass_schema(schema))
+
+    @staticmethod
+    def _closed(generated: JsonSchemaValue) -> JsonSchemaValue:
+        """What a model ignores, it need not be given: undeclared keys are generated only where it keeps them."""
+        if generated.get("type") == "object":
+            generated.setdefault("properties", {})
+            generated.setdefault("additionalProperties", False)
+        return generated
+
+    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
+        return None

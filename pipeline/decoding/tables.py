@@ -1,0 +1,234 @@
+"""Compiling a guide: from an automaton over bytes and a vocabulary to the guide's arrays.
+
+Mask rows are made once for each class of states that allow the same strings up to the longest token (Moore's
+refinement, that many rounds), so that an automaton of 20,000 states needs a few hundred walks of the vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.decoding.arrays import Array
+from pipeline.decoding.automata import Dfa
+from pipeline.decoding.costs import farthest
+from pipeline.decoding.grammar import Grammar
+from pipeline.decoding.guide import FORMAT, Guide, guide_fingerprint, refuse_unspellable
+from pipeline.decoding.vocabulary import Vocabulary
+
+__all__ = ["build_guide", "compile_guide"]
+
+_ROW_BYTES_KEPT = 6 * 1024 * 1024
+"""Rows beyond this many bytes are made when a state first needs them; each takes one walk of the vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Distinct edges in compressed rows: `other[starts[s]:starts[s + 1]]`."""
+
+    starts: Array
+    other: Array
+
+
+def build_guide(
+    dfa: Dfa, vocabulary: Vocabulary, *, fields: tuple[str, ...], grammar_fingerprint: str, name: str = "record"
+) -> Guide:
+    """The guide of a byte automaton.
+
+    Raises:
+        SchemaRefusedError: the vocabulary cannot spell any accepted string.
+    """
+    from pipeline.decoding.kernels import NEVER, distances
+
+    table, class_of_byte = _dense(dfa)
+    accepting = np.array(dfa.accepting, np.uint8)
+    field = _fields_in_progress(dfa)
+    trie = vocabulary.trie
+    most_bytes = vocabulary.max_token_bytes
+    while True:
+        quote = int(class_of_byte[0x22])
+        backward = _edges(table, reverse=True)
+        plain = _edges(table, reverse=True, without=quote)
+        distance, following = distances(
+            table, class_of_byte, accepting, backward.starts, backward.other, plain.starts, plain.other, most_bytes,
+            trie.byte, trie.depth, trie.after, trie.height, trie.has_quote, trie.first,
+        )  # fmt: skip
+        if distance[0] == NEVER:
+            raise refuse_unspellable(name)
+        stuck = distance == NEVER
+        if not stuck.any():
+            break
+        table, accepting, field = _without(stuck, table, accepting, field)
+    row_of_state, samples = _row_classes(table, accepting, most_bytes)
+    rows = _rows(table, class_of_byte, accepting, row_of_state, samples, vocabulary)
+    forward = _edges(table)
+    token_data, token_start = _token_bytes(vocabulary)
+    arrays = {
+        "table": table,
+        "class_of_byte": class_of_byte,
+        "accepting": accepting,
+        "distance": distance,
+        "following": following,
+        "far": farthest(forward.starts, forward.other, distance.astype(np.int32), most_bytes),
+        "edge_start": forward.starts,
+        "edge_target": forward.other,
+        "field_of_state": field,
+        "row_of_state": row_of_state,
+        "rows": rows,
+        "token_data": token_data,
+        "token_start": token_start,
+        **{f"trie_{key}": getattr(trie, key) for key in trie.__dataclass_fields__},
+    }
+    meta = {
+        "format": FORMAT,
+        "fingerprint": guide_fingerprint(grammar_fingerprint, vocabulary),
+        "vocab_size": vocabulary.size,
+        "eos_ids": list(vocabulary.eos_ids),
+        "fields": list(fields),
+        "max_token_bytes": most_bytes,
+    }
+    return Guide(meta, arrays)
+
+
+def _dense(dfa: Dfa) -> tuple[Array, Array]:
+    """The table `[states, classes]` with the dead state named by the row count, and the class of each byte."""
+    count = dfa.state_count
+    dtype = np.uint16 if count < 65535 else np.uint32
+    full = np.full((count, 256), count, dtype)
+    for state, row in enumerate(dfa.edges):
+        line = full[state]
+        for low, high, target in row:
+            line[low : high + 1] = target
+    columns, class_of_byte = np.unique(_column_hashes(full), return_inverse=True)
+    sample = np.zeros(len(columns), np.int64)
+    sample[class_of_byte] = np.arange(256)
+    return np.ascontiguousarray(full[:, sample]), class_of_byte.astype(np.uint8)
+
+
+def _column_hashes(full: Array) -> Array:
+    """64-bit hashes of the columns: equal columns have equal ones, and 256 columns collide with odds of 2^-49."""
+    rng = np.random.default_rng(0x5EED)
+    weights = rng.integers(1, 2**63, size=len(full), dtype=np.uint64) | np.uint64(1)
+    hashes: Array = np.zeros(256, np.uint64)
+    for start in range(0, len(full), 4096):
+        block = full[start : start + 4096].astype(np.uint64) + np.uint64(1)
+        hashes += (block * block * weights[start : start + 4096, None]).sum(axis=0, dtype=np.uint64)
+    return hashes
+
+
+def _edges(table: Array, *, reverse: bool = False, without: int | None = None) -> _Edges:
+    count = len(table)
+    kept = table if without is None else np.delete(table, without, axis=1)
+    sources = np.repeat(np.arange(count, dtype=np.int64), kept.shape[1])
+    targets = kept.reshape(-1).astype(np.int64)
+    is_alive = targets != count
+    pairs = targets[is_alive] * count + sources[is_alive] if reverse else sources[is_alive] * count + targets[is_alive]
+    pairs = np.unique(pairs)
+    starts = np.searchsorted(pairs // count, np.arange(count + 1)) if len(pairs) else np.zeros(count + 1, np.int64)
+    return _Edges(starts.astype(np.int32), (pairs % count).astype(np.int32) if count else pairs.astype(np.int32))
+
+
+def _without(stuck: Array, table: Array, accepting: Array, field: Array) -> tuple[Array, Array, Array]:
+    """Drops states that no sequence of tokens leads out of."""
+    kept = np.flatnonzero(~stuck)
+    names = np.full(len(table) + 1, len(kept), np.int64)
+    names[kept] = np.arange(len(kept))
+    return names[table[kept].astype(np.int64)].astype(table.dtype), accepting[kept], field[kept]
+
+
+def _fields_in_progress(dfa: Dfa) -> Array:
+    """For each state the field being written, or the one written last on the first way found to it."""
+    field = np.full(dfa.state_count, -1, np.int32)
+    seen = bytearray(dfa.state_count)
+    field[0], seen[0] = dfa.tags[0], 1
+    queue = [0]
+    for state in queue:
+        for _, _, target in dfa.edges[state]:
+            if not seen[target]:
+                seen[target] = 1
+                field[target] = dfa.tags[target] if dfa.tags[target] >= 0 else field[state]
+                queue.append(target)
+    return field
+
+
+def _row_classes(table: Array, accepting: Array, rounds: int) -> tuple[Array, Array]:
+    """Class of each state, most frequent class first, and a state of each class."""
+    count, width = table.shape
+    rng = np.random.default_rng(0xC1A55)
+    weights = np.asarray(rng.integers(1, 2**63, size=width, dtype=np.uint64)) | np.uint64(1)
+    classes = np.zeros(count + 1, np.uint64)
+    classes[:count] = 1
+    known = 1
+    for _ in range(rounds):
+        mixed: Array = _mix(classes)
+        signature: Array = np.zeros(count, np.uint64)
+        for column in range(width):
+            signature += mixed[table[:, column]] * weights[column : column + 1]
+        _, named = np.unique(signature, return_inverse=True)
+        classes[:count] = named.astype(np.uint64) + np.uint64(1)
+        if named.max() + 1 == known:
+            break
+        known = int(named.max()) + 1
+    _, named = np.unique(classes[:count] * np.uint64(2) + accepting, return_inverse=True)
+    order = np.argsort(-np.bincount(named), kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    row_of_state = rank[named].astype(np.int32)
+    samples = np.zeros(len(order), np.int64)
+    samples[row_of_state] = np.arange(count)
+    return row_of_state, samples
+
+
+def _mix(values: Array) -> Array:
+    """SplitMix64's finaliser (Steele, Lea and Flood, 2014), so that sums of classes do not cancel."""
+    mixed = values * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def _rows(
+    table: Array, class_of_byte: Array, accepting: Array, row_of_state: Array, samples: Array, vocabulary: Vocabulary
+) -> Array:
+    """Rows uint32[k, words] of the first k classes; `row_of_state` is renamed in place where two rows agree."""
+    from pipeline.decoding.kernels import fill_row
+
+    words = (vocabulary.size + 31) // 32
+    kept = min(len(samples), max(1, _ROW_BYTES_KEPT // (words * 4)))
+    trie = vocabulary.trie
+    rows: list[Array] = []
+    names = np.arange(len(samples), dtype=np.int32)
+    seen: dict[bytes, int] = {}
+    for index in range(kept):
+        row = np.zeros(words, np.uint32)
+        state = int(samples[index])
+        fill_row(table, class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, row)
+        if accepting[state]:
+            for token_id in vocabulary.eos_ids:
+                row[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+        name = seen.setdefault(row.tobytes(), len(rows))
+        if name == len(rows):
+            rows.append(row)
+        names[index] = name
+    names[kept:] = np.arange(len(rows), len(rows) + len(samples) - kept)
+    row_of_state[:] = names[row_of_state]
+    return np.stack(rows)
+
+
+def _token_bytes(vocabulary: Vocabulary) -> tuple[Array, Array]:
+    starts = np.zeros(vocabulary.size + 1, np.int64)
+    np.cumsum([len(token or b"") for token in vocabulary.tokens], out=starts[1:])
+    return np.frombuffer(b"".join(token or b"" for token in vocabulary.tokens), np.uint8), starts.astype(np.int32)
+
+
+def compile_guide(grammar: Grammar, vocabulary: Vocabulary) -> Guide:
+    """Compiles a grammar against a vocabulary: once for all engines.
+
+    Raises:
+        SchemaRefusedError: the vocabulary cannot spell any record.
+    """
+    return build_guide(
+        grammar.automaton.dfa, vocabulary, fields=grammar.fields, grammar_fingerprint=grammar.fingerprint,
+        name=grammar.name,
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Where an engine finds its guides: local files, by fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.core.errors import EngineStartError, RequestRefusedError
+
+__all__ = ["GuideFiles"]
+
+
+class GuideFiles:
+    """The files that an engine was started with, and those that lie beside them, named likewise."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """
+        Args:
+            files: path of each guide, by fingerprint.
+
+        Raises:
+            EngineStartError: a file is missing.
+        """
+        self._files = {fingerprint: Path(path) for fingerprint, path in files.items()}
+        for fingerprint, path in self._files.items():
+            if not path.is_file():
+                raise EngineStartError(f"guide {fingerprint}: there is no file {path}")
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def path(self, fingerprint: str) -> Path:
+        """The guide's file.
+
+        Raises:
+            RequestRefusedError: there is none.
+        """
+        if (path := self._files.get(fingerprint)) is not None:
+            return path
+        if fingerprint.isalnum():
+            for known, path in list(self._files.items()):
+                beside = path.with_name(path.name.replace(known, fingerprint))
+                if known in path.name and beside.is_file():
+                    return self._files.setdefault(fingerprint, beside)
+        raise RequestRefusedError(f"this engine was given no guide {fingerprint}")

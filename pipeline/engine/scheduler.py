@@ -1,0 +1,93 @@
+"""Schedulers that hand vLLM our guides.
+
+vLLM builds the class that `scheduler_cls` names inside its engine core; that is the one public door through which a
+structured-output backend of our own can enter without an installed plugin.  Each class installs the backend before
+the first request and binds each request of ours to its cursor; all scheduling stays vLLM's.
+
+The few private names relied on are checked when the engine starts: see `check_vllm`.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future
+from typing import Any
+
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
+
+from pipeline.core.errors import EngineStartError, RecordmillError
+from pipeline.engine.backend import GuideBackend
+from pipeline.engine.vllm_names import TESTED_VERSIONS, vllm_version
+from pipeline.engine.wire import Binding
+
+__all__ = ["GuidedAsyncScheduler", "GuidedScheduler", "install_backend"]
+
+logger = logging.getLogger(__name__)
+
+_BACKEND_NAME = "outlines"
+
+
+def install_backend(manager: StructuredOutputManager) -> GuideBackend:
+    """Makes our backend the manager's, which builds one only where it has none.
+
+    Raises:
+        EngineStartError: the manager is not as the vLLM versions that were tested have it.
+    """
+    if getattr(manager, "backend", manager) is not None or not hasattr(manager, "tokenizer"):
+        raise EngineStartError(
+            f"vLLM {vllm_version()}: StructuredOutputManager.backend or .tokenizer is not what it was "
+            f"in the tested versions ({TESTED_VERSIONS})"
+        )
+    config = manager.vllm_config
+    backend = GuideBackend(config, tokenizer=manager.tokenizer, vocab_size=config.model_config.get_vocab_size())
+    manager.backend = backend
+    if hasattr(manager, "backend_name"):  # vLLM 0.33 compares it with each request's backend
+        manager.backend_name = _BACKEND_NAME
+    return backend
+
+
+def _bind(backend: GuideBackend, request: Request) -> None:
+    """Gives a request of ours its grammar, in place of the one that vLLM is compiling; leaves others alone."""
+    structured = request.structured_output_request
+    params = request.sampling_params
+    if structured is None or params is None:
+        return
+    try:
+        binding = Binding.from_extra_args(params.extra_args)
+        if binding is None:
+            return
+        structured.grammar = backend.bind(binding, request.prompt_token_ids or ())
+    except RecordmillError as error:
+        # A failed future is how vLLM itself fails one request alone: it ends with finish reason "error".
+        logger.error("request %s refused: %s", request.request_id, error)
+        refused: Future[StructuredOutputGrammar] = Future()
+        refused.set_exception(error)
+        structured.grammar = refused
+
+
+class GuidedScheduler(Scheduler):  # type: ignore[misc]
+    """For platforms without asynchronous scheduling, such as the CPU."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._guides = install_backend(self.structured_output_manager)
+
+    def add_request(self, request: Request) -> None:
+        _bind(self._guides, request)
+        super().add_request(request)
+
+
+class GuidedAsyncScheduler(AsyncScheduler):  # type: ignore[misc]
+    """For platforms with asynchronous scheduling."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._guides = install_backend(self.structured_output_manager)
+
+    def add_request(self, request: Request) -> None:
+        _bind(self._guides, request)
+        super().add_request(request)

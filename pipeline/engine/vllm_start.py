@@ -1,0 +1,97 @@
+"""Starts vLLM's engine in a thread, within a time, with every process it starts tied to ours.
+
+Imports vLLM: only what runs after its environment is set may import this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable
+
+from vllm import AsyncEngineArgs
+from vllm.config import VllmConfig
+from vllm.exceptions import VLLMError
+from vllm.platforms import current_platform
+from vllm.v1.engine.async_llm import AsyncLLM
+
+from pipeline.core.errors import EngineStartError
+from pipeline.core.spec import GuideName, ModelSpec
+from pipeline.engine.tether import Tether
+from pipeline.engine.vllm_args import engine_arguments, set_cpu_environment
+from pipeline.engine.vllm_names import vllm_version
+from pipeline.engine.vllm_progress import EngineCounters, stat_logger
+from pipeline.engine.vllm_requests import reason
+
+__all__ = ["start_vllm"]
+
+_POLL_S = 0.2
+_START_ERRORS = (VLLMError, ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError, AssertionError)
+"""What vLLM raises where it cannot start; anything else is a fault of ours."""
+
+
+async def start_vllm(
+    model: ModelSpec,
+    guide_backend: GuideName,
+    tether: Tether,
+    counters: EngineCounters,
+    on_progress: Callable[[], None],
+    *,
+    start_s: float,
+    seed: int,
+) -> AsyncLLM:
+    """Builds the engine and gives up in time.
+
+    Args:
+        tether: each process that appears meanwhile is tied to it.
+        counters: told of each step of the engine; `on_progress` is called for each that did something.
+        start_s: how long it may take.
+
+    Raises:
+        EngineStartError: vLLM cannot start, or was not ready in time; the tether is closed then.
+    """
+    before = {process.pid for process in multiprocessing.active_children()}
+    building = asyncio.create_task(asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress))
+    # Without its processes the thread fails soon; nobody waits for what it says then.
+    building.add_done_callback(lambda task: task.cancelled() or task.exception())
+    deadline = time.monotonic() + start_s
+    while not building.done() and time.monotonic() < deadline:
+        await asyncio.wait({building}, timeout=_POLL_S)
+        _tie_new_children(tether, before)
+    if not building.done():
+        raise EngineStartError(f"the engine was not ready after {start_s:g} s")
+    return building.result()
+
+
+def _tie_new_children(tether: Tether, before: set[int | None]) -> None:
+    for process in multiprocessing.active_children():
+        if process.pid is not None and process.pid not in before:
+            tether.tie(process.pid)
+
+
+def _build(
+    model: ModelSpec, guide_backend: GuideName, seed: int, counters: EngineCounters, on_progress: Callable[[], None]
+) -> AsyncLLM:
+    """An engine that is ready to serve.  Blocks for as long as loading takes."""
+    is_cpu = current_platform.is_cpu()
+    if is_cpu:
+        set_cpu_environment()
+    arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu, seed=seed)
+    try:
+        config = AsyncEngineArgs(**arguments).create_engine_config()
+        if guide_backend == "recordmill":
+            _install_scheduler(config)
+        return AsyncLLM.from_vllm_config(
+            config, stat_loggers=[stat_logger(counters, on_progress)], disable_log_stats=True
+        )
+    except _START_ERRORS as error:
+        raise EngineStartError(f"vLLM {vllm_version()} cannot start {model.name}: {reason(error)}") from error
+
+
+def _install_scheduler(config: VllmConfig) -> None:
+    """Names our scheduler, of the kind that vLLM chose for this platform and model."""
+    if (chosen := config.scheduler_config.scheduler_cls) is not None:
+        raise EngineStartError(f"this model needs the scheduler {chosen}; guide recordmill cannot be used with it")
+    kind = "GuidedAsyncScheduler" if config.scheduler_config.async_scheduling else "GuidedScheduler"
+    config.scheduler_config.scheduler_cls = f"pipeline.engine.scheduler.{kind}"

@@ -1,0 +1,345 @@
+"""The report as a value: what report.json holds, field by field.  It computes nothing beyond sums of its own fields.
+
+`Report.model_json_schema()` is the documented schema; `report_version` rises when a field changes its meaning or goes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from pipeline.core.outcome import Cause, Status
+
+__all__ = [
+    "REPORT_VERSION",
+    "Balance",
+    "CauseCount",
+    "Distribution",
+    "FieldCount",
+    "FieldScore",
+    "Mismatch",
+    "MissingShard",
+    "Pause",
+    "PhaseTime",
+    "ProblemDocument",
+    "RatePoint",
+    "Report",
+    "ShardCounts",
+    "SpanCounts",
+    "StatusCounts",
+    "Submission",
+    "TokenTotals",
+    "UnreadableInput",
+]
+
+REPORT_VERSION = 1
+
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class StatusCounts(_Value):
+    """Documents by status."""
+
+    valid: Count = 0
+    closed: Count = 0
+    truncated: Count = 0
+    invalid: Count = 0
+    failed: Count = 0
+
+    @property
+    def documents(self) -> int:
+        return self.valid + self.closed + self.truncated + self.invalid + self.failed
+
+    @property
+    def records(self) -> int:
+        return self.valid + self.closed
+
+    def of(self, status: Status) -> int:
+        """Documents with this status."""
+        count: int = getattr(self, status.value)
+        return count
+
+
+class Balance(_Value):
+    """Documents in against outcomes out."""
+
+    documents_planned: Count
+    outcomes: StatusCounts
+    documents_missing: Count
+    """Planned documents of shards that have no readable part."""
+    documents_unplanned: Count = 0
+    """Rows of parts that no shard of the plan stands for."""
+    problems: tuple[str, ...] = ()
+    """One line for each thing that does not add up; a shard that is merely missing is not among them."""
+
+    @property
+    def difference(self) -> int:
+        """Planned documents less outcomes less missing ones; not 0 when a part holds too few or too many rows."""
+        return self.documents_planned - self.outcomes.documents - self.documents_missing
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every planned document has exactly one outcome, as far as footers tell."""
+        return not (self.difference or self.documents_missing or self.documents_unplanned or self.problems)
+
+
+class CauseCount(_Value):
+    """Documents by status and cause; the cause is null for `valid`."""
+
+    status: Status
+    cause: Cause | None
+    documents: Count
+
+
+class ShardCounts(StatusCounts):
+    """One part, in the order of the plan."""
+
+    shard_id: str
+    position: Count
+    """Index in the plan."""
+    documents_planned: Count
+    started_at: datetime
+    finished_at: datetime
+    output_tokens: Count
+    attempt: str
+    engine: str
+
+    @property
+    def duration_s(self) -> float:
+        return max(0.0, (self.finished_at - self.started_at).total_seconds())
+
+    @property
+    def share_lost(self) -> float:
+        """Share of the outcomes that hold no record, from 0 to 1."""
+        return (self.documents - self.records) / self.documents if self.documents else 0.0
+
+
+class MissingShard(_Value):
+    """A planned shard without a readable part, and the documents it stands for, named by where they are."""
+
+    shard_id: str
+    position: Count
+    """Index in the plan."""
+    documents: Count
+    places: tuple[str, ...]
+    """`<uri> row group <n> rows <first>..<last>`, rows counted from 0 within the row group, both ends included."""
+    reason: str = "no part"
+
+
+class TokenTotals(_Value):
+    """Sums over all parts, in tokens."""
+
+    prompt_tokens: Count = 0
+    output_tokens: Count = 0
+    cached_tokens: Count = 0
+    """Prompt tokens that the prefix cache served."""
+
+    @property
+    def prefix_cache_hit_rate(self) -> float | None:
+        """Share of the prompt tokens that the prefix cache served, from 0 to 1; None without prompt tokens."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+
+class Distribution(_Value):
+    """A histogram over fixed bins: bin `i` counts values in `[edges[i], edges[i + 1])`, the last one all above."""
+
+    edges: tuple[int, ...] = ()
+    """Lower ends of the bins, rising; as many as there are counts."""
+    counts: tuple[Count, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    def bin_of(self, share: float) -> int | None:
+        """Index of the bin that holds the value below which `share` (0 to 1) of all lie; None when there are none."""
+        reached = 0
+        for index, count in enumerate(self.counts):
+            reached += count
+            if count and reached >= share * self.total:
+                return index
+        return None
+
+
+class RatePoint(_Value):
+    """Work done in one stretch of the run, each shard's work spread evenly between its start and its end."""
+
+    at: datetime
+    """Start of the stretch."""
+    active_s: Seconds
+    """Start of the stretch on a clock that runs only while some shard is worked on."""
+    length_s: Seconds
+    documents_per_s: Annotated[float, Field(ge=0)]
+    output_tokens_per_s: Annotated[float, Field(ge=0)]
+
+
+class Pause(_Value):
+    """A time without any shard in work, such as the one between two submissions."""
+
+    from_at: datetime
+    active_s: Seconds
+    length_s: Seconds
+
+
+class PhaseTime(_Value):
+    """Seconds spent in one phase, summed over documents, whose times overlap."""
+
+    phase: str
+    seconds: Seconds
+    is_engine: bool
+    """Whether the engine, not this system, spends them."""
+
+
+class FieldCount(_Value):
+    """How many documents the budget bent in this field."""
+
+    field: str
+    documents: Count
+
+
+class SpanCounts(_Value):
+    """Extractive values: all of them, of these the ones that stand at several places, and those of no length."""
+
+    grounded: Count = 0
+    ambiguous: Count = 0
+    empty: Count = 0
+
+    @property
+    def single(self) -> int:
+        """Values that are text and stand at one place."""
+        return max(0, self.grounded - self.ambiguous - self.empty)
+
+
+class ProblemDocument(_Value):
+    """One document to look at."""
+
+    document_id: str | None
+    shard_id: str
+    status: Status
+    cause: Cause | None
+    detail: str | None = None
+    raw: str | None = None
+    """The generation's text, cut at a bound."""
+    raw_chars: Count | None = None
+    """Characters of the whole text; null when it was not kept."""
+
+    @property
+    def is_raw_cut(self) -> bool:
+        return self.raw is not None and self.raw_chars is not None and self.raw_chars > len(self.raw)
+
+
+class UnreadableInput(_Value):
+    """An input object whose footer could not be read when the run was planned; its documents are not in the plan."""
+
+    uri: str
+    size_bytes: Count
+    reason: str
+
+
+class Submission(_Value):
+    """One start of the run, as its driver wrote it down."""
+
+    submission_id: str
+    entries: dict[str, JsonValue]
+    """Who started it and when, versions, exit."""
+
+
+class Mismatch(_Value):
+    """One value that differs from the known answer, after normalising."""
+
+    document_id: str
+    value: str | None
+    """What the record holds; null when it holds nothing or there is no record."""
+    gold: str
+
+
+class FieldScore(_Value):
+    """One field against its known answers.  Documents without a record count as wrong, never as left out."""
+
+    field: str
+    gold_column: str
+    kind: Literal["text", "number", "date"]
+    answered: Count
+    """Documents of the run with a known answer for this field."""
+    with_record: Count
+    """Those of them that have a record."""
+    with_value: Count
+    """Those of them whose record holds a value for the field."""
+    exact: Count
+    """Values written character for character as the answer is."""
+    normalised: Count
+    """Values equal to the answer as dates, numbers or folded text; includes the exact ones."""
+    mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def exact_share(self) -> float | None:
+        """`exact / answered`; None without answers."""
+        return self.exact / self.answered if self.answered else None
+
+    @property
+    def normalised_share(self) -> float | None:
+        """`normalised / answered`; None without answers."""
+        return self.normalised / self.answered if self.answered else None
+
+
+class Report(_Value):
+    """What became of a run's documents, derived from its parts' footers, its plan and its submissions alone."""
+
+    report_version: Literal[1] = 1
+    generated_at: datetime
+    name: str
+    """The job's name."""
+    fingerprint: str
+    output_uri: str
+    balance: Balance
+    is_complete: bool
+    """`balance.is_balanced`, written out for readers of the JSON."""
+    counts: tuple[CauseCount, ...]
+    """In the order of the statuses, within one by falling number."""
+    shards_planned: Count
+    shards: tuple[ShardCounts, ...]
+    missing: tuple[MissingShard, ...]
+    worst_shards: tuple[str, ...]
+    """Ids of the shards with the largest share of documents without a record, worst first; then of closed ones."""
+    tokens: TokenTotals
+    output_tokens: Distribution
+    slack_tokens: Distribution
+    rate: tuple[RatePoint, ...]
+    pauses: tuple[Pause, ...]
+    active_s: Seconds
+    """Time with at least one shard in work."""
+    phases: tuple[PhaseTime, ...]
+    wall_s: Seconds
+    """The shards' wall times added up; engines work side by side, so it may exceed `active_s`."""
+    shaped_fields: tuple[FieldCount, ...]
+    spans: SpanCounts
+    problems: tuple[ProblemDocument, ...]
+    unreadable: tuple[UnreadableInput, ...]
+    spec: dict[str, JsonValue]
+    """The effective spec, every default written out."""
+    submissions: tuple[Submission, ...]
+    scores: tuple[FieldScore, ...] = ()
+
+    @property
+    def engine_share(self) -> float | None:
+        """Share of the phases' seconds that the engine spends, from 0 to 1; None without timings."""
+        total = sum(phase.seconds for phase in self.phases)
+        return sum(phase.seconds for phase in self.phases if phase.is_engine) / total if total else None
+
+    def shard(self, shard_id: str) -> ShardCounts:
+        """The counts of one shard that has a part.
+
+        Raises:
+            KeyError: no part stands for it.
+        """
+        for shard in self.shards:
+            if shard.shard_id == shard_id:
+                return shard
+        raise KeyError(shard_id)

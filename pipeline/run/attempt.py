@@ -1,0 +1,162 @@
+"""Owns one attempt at one shard inside a worker: documents in, outcomes counted against what is owed, one commit.
+
+Documents of the next shard enter the engine while the last ones of this shard finish: shards feed one after the other,
+and share the slots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import EngineDeadError, RecordmillError, VerificationError
+from pipeline.core.outcome import Outcome
+from pipeline.run.extract import Extracted, Extractor
+from pipeline.run.intake import ReadPiece, Row, rows_of
+from pipeline.run.policy import Usage
+from pipeline.storage.footer import Timings
+
+__all__ = ["Lanes", "ShardWork", "Work"]
+
+BATCH_ROWS = 64
+BATCH_CHARACTERS = 4_000_000
+
+
+class Lanes:
+    """The slots of one engine, and whose turn it is to fill them."""
+
+    def __init__(self, concurrency: int) -> None:
+        self.slots = asyncio.Semaphore(concurrency)
+        self.turn = asyncio.Lock()
+        self.documents_working = 0
+        """Documents done in shards that are not committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a shard's documents came to, in the order of its rows."""
+
+    outcomes: tuple[Outcome, ...]
+    timings_s: Timings
+    cached_tokens: int
+    started_at: datetime
+    finished_at: datetime
+
+
+@dataclass(slots=True)
+class _Sums:
+    usage: Usage = field(default_factory=Usage)
+    prompt_s: float = 0.0
+    parse_s: float = 0.0
+
+    def add(self, item: Extracted) -> None:
+        self.usage = self.usage.added(item.usage)
+        self.prompt_s += item.prompt_s
+        self.parse_s += item.parse_s
+
+
+class ShardWork:
+    """Runs the documents of shards through one extractor."""
+
+    def __init__(
+        self, extractor: Extractor, read: ReadPiece, lanes: Lanes, reading: Executor, *, document_bytes: int
+    ) -> None:
+        self._extractor = extractor
+        self._read = read
+        self._lanes = lanes
+        self._reading = reading
+        self._document_bytes = document_bytes
+
+    async def run(self, shard: Shard, attempt: str, timeout_s: float) -> Work:
+        """The outcomes of a shard's rows.
+
+        Args:
+            shard: the rows.
+            attempt: this attempt's id, which its requests' ids begin with.
+            timeout_s: the most it may take from its turn on.
+
+        Raises:
+            EngineDeadError: the engine is gone, or the time was up.
+            StorageError: the input cannot be read for a reason that may pass.
+            VerificationError: rows are owed.
+        """
+        started_at, started = datetime.now(UTC), time.perf_counter()
+        outcomes: dict[int, Outcome] = {}
+        sums = _Sums()
+        try:
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group, self._lanes.turn:
+                limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
+                await self._feed(shard, attempt, group, outcomes, sums)
+        except TimeoutError:
+            raise EngineDeadError(f"the shard took more than {timeout_s:g} s") from None
+        except BaseExceptionGroup as errors:
+            raise _gravest(errors) from errors
+        finally:
+            self._lanes.documents_working -= len(outcomes)
+        if sorted(outcomes) != list(range(shard.rows)):
+            raise VerificationError(f"shard {shard.shard_id}: {len(outcomes)} outcomes for {shard.rows} documents")
+        timings_s = Timings(
+            queue=sums.usage.queued_s,
+            prompt=sums.prompt_s,
+            prefill=sums.usage.prefill_s,
+            decode=sums.usage.decode_s,
+            parse=sums.parse_s,
+            wall=time.perf_counter() - started,
+        )
+        ordered = tuple(outcomes[index] for index in range(shard.rows))
+        return Work(ordered, timings_s, sums.usage.cached_tokens, started_at, datetime.now(UTC))
+
+    def rows(self, shard: Shard) -> Iterator[Row]:
+        """A shard's rows without extracting them; blocks."""
+        return rows_of(shard, self._read, document_bytes=self._document_bytes)
+
+    async def _feed(
+        self, shard: Shard, attempt: str, group: asyncio.TaskGroup, outcomes: dict[int, Outcome], sums: _Sums
+    ) -> None:
+        """Reads batches in a thread and starts a task for each document as soon as there is a slot."""
+        rows = self.rows(shard)
+        loop = asyncio.get_running_loop()
+        while batch := await loop.run_in_executor(self._reading, _take, rows):
+            for row in batch:
+                await self._lanes.slots.acquire()
+                task = group.create_task(self._one(row, f"{attempt}-{row.index}", outcomes, sums))
+                # Not in the task itself: one that is cancelled before its first step runs no `finally`.
+                task.add_done_callback(lambda _: self._lanes.slots.release())
+
+    async def _one(self, row: Row, request_id: str, outcomes: dict[int, Outcome], sums: _Sums) -> None:
+        extracted = await self._extractor.extract(row, request_id)
+        outcomes[row.index] = extracted.outcome
+        sums.add(extracted)
+        self._lanes.documents_working += 1
+
+
+def _take(rows: Iterator[Row]) -> list[Row]:
+    """The next rows: so many that reading is no bottleneck, so few that long texts do not fill the memory."""
+    batch: list[Row] = []
+    characters = 0
+    for row in rows:
+        batch.append(row)
+        characters += 0 if isinstance(row.content, Outcome) else len(row.content.text or "")
+        if len(batch) >= BATCH_ROWS or characters >= BATCH_CHARACTERS:
+            break
+    return batch
+
+
+def _gravest(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """One of several that ended a shard: an error that is not ours, else a dead engine, which explains all others."""
+    leaves: list[BaseException] = []
+    pending: list[BaseException] = [errors]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, BaseExceptionGroup):
+            pending.extend(item.exceptions)
+        else:
+            leaves.append(item)
+    foreign = [item for item in leaves if not isinstance(item, RecordmillError)]
+    dead = [item for item in leaves if isinstance(item, EngineDeadError)]
+    return (foreign or dead or leaves)[0]

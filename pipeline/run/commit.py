@@ -1,0 +1,156 @@
+"""Owns the commit: from a shard's outcomes to the one object that holds them, put once, never overwritten.
+
+Whatever answer is lost on the way, the object that stands is the truth, and its footer says what is in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import VerificationError
+from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.run.attempt import Work
+from pipeline.run.bisection import Leaf
+from pipeline.run.dispatch import Task
+from pipeline.run.intake import Row
+from pipeline.run.ledger import Tally
+from pipeline.storage.arrow import outcomes_table, storable
+from pipeline.storage.footer import NO_CAUSE
+from pipeline.storage.layout import RunLayout
+from pipeline.storage.parts import PartFooter, Timings, encode_part, merge_parts, part_footer, read_footer, read_part
+from pipeline.storage.store import Store
+
+__all__ = ["Committer", "tally_of"]
+
+ReadRows = Callable[[Shard], Iterable[Row]]
+
+
+def tally_of(footer: PartFooter) -> Tally:
+    """The counts of a part's footer."""
+    counts = {
+        (status, None if cause == NO_CAUSE else Cause(cause)): number
+        for status, causes in footer.counts.items()
+        for cause, number in causes.items()
+    }
+    return Tally(counts, footer.tokens.prompt, footer.tokens.output)
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """Writes the parts of one run, and the halves of shards that are being divided."""
+
+    store: Store
+    layout: RunLayout
+    schema: pa.Schema
+    fingerprint: str
+    engine: str
+
+    def standing(self, task: Task) -> Tally | None:
+        """The counts of what is committed for a task, or None.
+
+        Raises:
+            VerificationError: what stands belongs to another run, or does not hold the task's rows.
+        """
+        uri = self._uri(task)
+        if self.store.head(uri) is None:
+            return None
+        footer = read_footer(self.store, uri)
+        self._check(footer, task, uri)
+        return tally_of(footer)
+
+    def commit(self, task: Task, work: Work, attempt: str) -> tuple[Tally, bool]:
+        """Puts a shard's outcomes; returns the counts of what stands, and whether it is ours.
+
+        Raises:
+            StorageError: the store gave out.
+            VerificationError: the encoded part is not what was put in.
+        """
+        started = time.perf_counter()
+        outcomes = [storable(outcome, self.schema) for outcome in work.outcomes]
+        table = outcomes_table(outcomes, self.schema, attempt=attempt, engine=self.engine)
+        footer = part_footer(
+            outcomes,
+            shard_id=task.task_id,
+            fingerprint=self.fingerprint,
+            attempt=attempt,
+            engine=self.engine,
+            started_at=work.started_at,
+            finished_at=work.finished_at,
+            timings_s=_with_encode(work.timings_s, time.perf_counter() - started),
+            cached_tokens=work.cached_tokens,
+        )
+        return self._put(task, table, footer, attempt)
+
+    def merge(self, task: Task, attempt: str, read_rows: ReadRows) -> tuple[Tally, bool]:
+        """Puts the part of a divided shard, made of its halves and of the documents that crashed the engine.
+
+        Raises:
+            StorageError, VerificationError: as `commit`.
+        """
+        if task.merge is None:
+            raise ValueError(f"task {task.task_id} is no merge")
+        pieces = [self._leaf(leaf, attempt, read_rows) for leaf in task.merge.leaves]
+        table, footer = merge_parts(pieces, shard_id=task.root_id, attempt=attempt)
+        return self._put(task, table, footer, attempt)
+
+    def _leaf(self, leaf: Leaf, attempt: str, read_rows: ReadRows) -> tuple[pa.Table, PartFooter]:
+        if not leaf.is_crashed:
+            uri = self.layout.half(leaf.shard_id)
+            return read_part(self.store, uri), read_footer(self.store, uri)
+        outcomes = [_crashed(row) for row in read_rows(leaf.shard)]
+        now = datetime.now(UTC)
+        footer = part_footer(
+            outcomes,
+            shard_id=leaf.shard_id,
+            fingerprint=self.fingerprint,
+            attempt=attempt,
+            engine=self.engine,
+            started_at=now,
+            finished_at=now,
+        )
+        return outcomes_table(outcomes, self.schema, attempt=attempt, engine=self.engine), footer
+
+    def _put(self, task: Task, table: pa.Table, footer: PartFooter, attempt: str) -> tuple[Tally, bool]:
+        uri = self._uri(task)
+        if footer.rows != task.shard.rows:
+            raise VerificationError(f"{uri}: {footer.rows} outcomes for {task.shard.rows} documents")
+        self.store.objects.pop(uri, None)
+        if self.store.put_if_absent(uri, encode_part(table, footer), attempt=attempt):
+            return tally_of(footer), True
+        standing = self.standing(task)
+        if standing is None:
+            raise VerificationError(f"{uri} was said to stand, and is not there")
+        return standing, False
+
+    def _uri(self, task: Task) -> str:
+        return self.layout.half(task.task_id) if task.is_half else self.layout.part(task.root_id)
+
+    def _check(self, footer: PartFooter, task: Task, uri: str) -> None:
+        if footer.fingerprint != self.fingerprint:
+            raise VerificationError(f"{uri} belongs to run {footer.fingerprint}, this is run {self.fingerprint}")
+        if footer.rows != task.shard.rows:
+            raise VerificationError(f"{uri} holds {footer.rows} outcomes for {task.shard.rows} documents")
+
+
+def _with_encode(timings_s: Timings, encode_s: float) -> Timings:
+    """The timings with the seconds that building the table took."""
+    return timings_s.model_copy(update={"encode": encode_s})
+
+
+def _crashed(row: Row) -> Outcome:
+    """The outcome of a document that brought the engine down; what is wrong with it otherwise comes first."""
+    if isinstance(row.content, Outcome):
+        return row.content
+    return Outcome(
+        row.content.document_id,
+        Status.FAILED,
+        Cause.ENGINE_CRASH,
+        "the engine died each time it was given this document, at last alone",
+        extra=row.content.extra,
+    )

@@ -1,0 +1,281 @@
+"""Owns who works on what: a state machine over shards and workers that knows neither Ray nor a clock.
+
+Work is pulled.  A worker has one task at a time, and a second one to prefetch while there is plenty.  A task that was
+running when its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
+Every event costs the logarithm of the number of delayed tasks at most.
+
+    waiting ──► running ──► done
+       ▲           ├──► delayed (failed) ──► waiting          until attempts run out ──► given up
+       │           └──► suspect (its worker died), alone ──► ... ──► divided ──► leaves ──► merge ──► done
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import RecordmillError
+from pipeline.run.bisection import Bisection, Leaf
+
+__all__ = ["Assignment", "Dispatcher", "Merge", "Task"]
+
+PREFETCH = 2
+"""Tasks one worker holds at most: the one it works on, and the one it takes documents from next."""
+DEATHS_BEFORE_DIVIDING = 2
+"""A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
+BACKOFF_FIRST_S = 1.0
+BACKOFF_MOST_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The halves that a divided shard's part is put together from."""
+
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to do: extract a shard, or put its part together from halves."""
+
+    task_id: str
+    shard: Shard
+    root_id: str
+    """Id of the planned shard that this is, or is a piece of."""
+    merge: Merge | None = None
+
+    @property
+    def is_half(self) -> bool:
+        return self.merge is None and self.task_id != self.root_id
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task for a worker; `attempt` counts from 1."""
+
+    worker_id: str
+    task: Task
+    attempt: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    task: Task
+    attempts: int = 0
+    failures: int = 0
+    deaths: int = 0
+
+
+@dataclass(slots=True)
+class _Worker:
+    running: dict[str, _Entry] = field(default_factory=dict)
+    is_alone: bool = False
+    failures_in_a_row: int = 0
+
+
+class Dispatcher:
+    """The state of one submission's work."""
+
+    def __init__(
+        self,
+        shards: Mapping[str, Shard],
+        *,
+        attempts_per_shard: int,
+        halves_present: Iterable[str] = (),
+        rng: random.Random | None = None,
+    ) -> None:
+        """Args:
+        shards: pending shards by id, in the order to work in.
+        attempts_per_shard: failures (not deaths) after which a shard is given up.
+        halves_present: ids of halves that an earlier submission has stored.
+        rng: jitter for the waits between attempts.
+        """
+        self._waiting = deque(_Entry(Task(shard_id, shard, shard_id)) for shard_id, shard in shards.items())
+        self._suspects: deque[_Entry] = deque()
+        self._delayed: list[tuple[float, int, _Entry]] = []
+        self._workers: dict[str, _Worker] = {}
+        self._idle: dict[str, None] = {}
+        self._busy: dict[str, None] = {}
+        self._bisections: dict[str, Bisection] = {}
+        self._attempts_per_shard = attempts_per_shard
+        self._halves_present = frozenset(halves_present)
+        self._rng = rng or random.Random()
+        self._tickets = 0
+        self._placed = 0
+        self._open = len(self._waiting)
+        self.done: set[str] = set()
+        self.given_up: dict[str, RecordmillError] = {}
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every shard is done or given up."""
+        return self._open == 0
+
+    @property
+    def worker_ids(self) -> tuple[str, ...]:
+        return tuple(self._workers)
+
+    @property
+    def open_tasks(self) -> int:
+        """Tasks that are not finished, whether a worker holds them or not."""
+        return self._placed + len(self._waiting) + len(self._suspects) + len(self._delayed)
+
+    def running(self, worker_id: str) -> tuple[str, ...]:
+        """Ids of the tasks a worker holds."""
+        return tuple(self._workers[worker_id].running)
+
+    def failures_in_a_row(self, worker_id: str) -> int:
+        """Attempts that failed on a worker since its last success."""
+        return self._workers[worker_id].failures_in_a_row
+
+    def add_worker(self, worker_id: str) -> None:
+        """A worker is ready for work."""
+        self._workers[worker_id] = _Worker()
+        self._idle[worker_id] = None
+
+    def next_due(self) -> float | None:
+        """When the first delayed task may run, on the caller's clock; None when nothing waits for time."""
+        return self._delayed[0][0] if self._delayed else None
+
+    def assign(self, now: float) -> list[Assignment]:
+        """What to hand out now.  Suspects go to idle workers, alone; every worker gets a first task before a second."""
+        while self._delayed and self._delayed[0][0] <= now:
+            self._enqueue(heapq.heappop(self._delayed)[2])
+        assigned = []
+        while self._idle and (self._suspects or self._waiting):
+            worker_id = next(iter(self._idle))
+            is_suspect = bool(self._suspects)
+            entry = self._suspects.popleft() if is_suspect else self._waiting.popleft()
+            assigned.append(self._hand(worker_id, entry, is_alone=is_suspect))
+        while len(self._busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(self._workers):
+            worker_id = next(iter(self._busy))
+            assigned.append(self._hand(worker_id, self._waiting.popleft(), is_alone=False))
+        return assigned
+
+    def finished(self, worker_id: str, task_id: str) -> str | None:
+        """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
+        entry = self._take(worker_id, task_id)
+        self._workers[worker_id].failures_in_a_row = 0
+        if entry.task.is_half:
+            self._settle_leaf(entry, is_crashed=False)
+            return None
+        self._close(entry.task.root_id)
+        self.done.add(entry.task.root_id)
+        return entry.task.root_id
+
+    def failed(self, worker_id: str, task_id: str, error: RecordmillError, now: float) -> str:
+        """An attempt failed and its worker lives; returns the planned shard's id."""
+        entry = self._take(worker_id, task_id)
+        self._workers[worker_id].failures_in_a_row += 1
+        self._count_failure(entry, error, now)
+        return entry.task.root_id
+
+    def lost(self, worker_id: str, error: RecordmillError, now: float) -> tuple[str, ...]:
+        """A worker is gone; returns the ids of the tasks it held.  Each is a suspect."""
+        worker = self._remove(worker_id)
+        for entry in worker.running.values():
+            if entry.task.merge is not None:
+                self._count_failure(entry, error, now)
+            else:
+                entry.deaths += 1
+                self._judge(entry, now)
+        return tuple(worker.running)
+
+    def released(self, worker_id: str) -> tuple[str, ...]:
+        """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
+        worker = self._remove(worker_id)
+        for entry in reversed(worker.running.values()):
+            (self._suspects if entry.deaths else self._waiting).appendleft(entry)
+        return tuple(worker.running)
+
+    def _remove(self, worker_id: str) -> _Worker:
+        self._idle.pop(worker_id, None)
+        self._busy.pop(worker_id, None)
+        worker = self._workers.pop(worker_id)
+        self._placed -= len(worker.running)
+        return worker
+
+    def _judge(self, entry: _Entry, now: float) -> None:
+        """What follows from a death: another try alone, a division, or the end for a single document."""
+        task = entry.task
+        is_single = task.shard.rows == 1
+        allowed = 1 if task.is_half and not is_single else DEATHS_BEFORE_DIVIDING
+        if entry.deaths < allowed:
+            self._delay(entry, entry.deaths, now)
+        elif is_single:
+            self._settle_leaf(entry, is_crashed=True)
+        else:
+            bisection = self._bisection(task)
+            for half_id, half in bisection.divide(task.task_id):
+                half_entry = _Entry(Task(half_id, half, task.root_id))
+                if half_id in self._halves_present:
+                    self._settle_leaf(half_entry, is_crashed=False)
+                else:
+                    self._suspects.append(half_entry)
+
+    def _settle_leaf(self, entry: _Entry, *, is_crashed: bool) -> None:
+        task = entry.task
+        bisection = self._bisection(task)
+        bisection.settle(task.task_id, is_crashed=is_crashed)
+        if bisection.is_settled and task.root_id not in self.given_up:
+            merge = Merge(bisection.leaves)
+            self._waiting.appendleft(_Entry(Task(f"{task.root_id}-merge", bisection.root, task.root_id, merge)))
+
+    def _bisection(self, task: Task) -> Bisection:
+        if task.root_id not in self._bisections:
+            self._bisections[task.root_id] = Bisection(task.shard, task.root_id)
+        return self._bisections[task.root_id]
+
+    def _count_failure(self, entry: _Entry, error: RecordmillError, now: float) -> None:
+        entry.failures += 1
+        if entry.failures < self._attempts_per_shard:
+            self._delay(entry, entry.failures, now)
+        elif entry.task.root_id not in self.given_up:
+            self._close(entry.task.root_id)
+            self.given_up[entry.task.root_id] = error
+
+    def _close(self, root_id: str) -> None:
+        if root_id not in self.done and root_id not in self.given_up:
+            self._open -= 1
+
+    def _delay(self, entry: _Entry, times: int, now: float) -> None:
+        wait_s = min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** (times - 1)) * self._rng.uniform(0.5, 1.5)
+        self._tickets += 1
+        heapq.heappush(self._delayed, (now + wait_s, self._tickets, entry))
+
+    def _enqueue(self, entry: _Entry) -> None:
+        if entry.deaths or entry.task.is_half:
+            self._suspects.append(entry)
+        else:
+            self._waiting.append(entry)
+
+    def _hand(self, worker_id: str, entry: _Entry, *, is_alone: bool) -> Assignment:
+        worker = self._workers[worker_id]
+        worker.running[entry.task.task_id] = entry
+        worker.is_alone = is_alone
+        entry.attempts += 1
+        self._placed += 1
+        self._file(worker_id)
+        return Assignment(worker_id, entry.task, entry.attempts)
+
+    def _take(self, worker_id: str, task_id: str) -> _Entry:
+        worker = self._workers[worker_id]
+        entry = worker.running.pop(task_id)
+        worker.is_alone = False
+        self._placed -= 1
+        self._file(worker_id)
+        return entry
+
+    def _file(self, worker_id: str) -> None:
+        """Puts a worker among the idle ones, those that may prefetch, or neither."""
+        worker = self._workers[worker_id]
+        self._idle.pop(worker_id, None)
+        self._busy.pop(worker_id, None)
+        if not worker.running:
+            self._idle[worker_id] = None
+        elif len(worker.running) < PREFETCH and not worker.is_alone:
+            self._busy[worker_id] = None

@@ -1,0 +1,250 @@
+"""Owns the loop of one submission: hand out, listen, replace, stop.  It decides nothing that `dispatch` or `fleet` can.
+
+What a cluster is, it knows by a protocol alone, so the loop can be run against a simulated one.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from pipeline.core.errors import (
+    ClusterError,
+    EngineDeadError,
+    EngineStartError,
+    InterruptedRunError,
+    LimitReachedError,
+    RecordmillError,
+    StorageError,
+)
+from pipeline.run.dispatch import Assignment, Dispatcher
+from pipeline.run.fleet import Fleet
+from pipeline.run.ledger import Ledger, StopRule
+from pipeline.run.messages import Event, Failed, Finished, Lost, StartFailed, Unplaced, WorkerReady
+from pipeline.run.progress import Progress, Snapshot
+
+__all__ = ["Cluster", "Driver", "StopFlag"]
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.25
+REPORT_EVERY_S = 0.5
+FIT_EVERY_S = 10.0
+
+
+class Cluster(Protocol):
+    """Workers by id, on whatever runs them.  No call blocks for longer than it says."""
+
+    def fits(self) -> int:
+        """How many workers the cluster has room for, those that run included."""
+
+    def start_worker(self, concurrency: int) -> str:
+        """Asks for a worker; an event tells what became of it."""
+
+    def submit(self, assignment: Assignment) -> None:
+        """Hands a task to a ready worker."""
+
+    def kill(self, worker_id: str) -> None:
+        """Ends a worker at once; no event of it follows."""
+
+    def wait(self, timeout_s: float) -> list[Event]:
+        """What happened, as soon as something did; empty after the time."""
+
+    def documents_working(self) -> int:
+        """Documents under way in shards that are not committed, as last heard."""
+
+
+class StopFlag:
+    """Set from a signal handler."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def set(self, reason: str) -> None:
+        self.reason = self.reason or reason
+
+
+@dataclass(slots=True)
+class _Lasts:
+    report_at: float = float("-inf")
+    fit_at: float = float("-inf")
+    start_error: RecordmillError | None = None
+    unplaced: str | None = None
+
+
+class Driver:
+    """Works through the pending shards of a ledger."""
+
+    def __init__(
+        self,
+        run: str,
+        ledger: Ledger,
+        dispatcher: Dispatcher,
+        fleet: Fleet,
+        cluster: Cluster,
+        *,
+        stop_rule: StopRule,
+        stop: StopFlag,
+        progress: Progress,
+        is_fleet_fixed: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Args:
+        run: the job's name, for the log.
+        is_fleet_fixed: whether the job says how many engines there are; else as many as the cluster has room for.
+        clock: seconds, rising.
+        """
+        self._run = run
+        self._ledger = ledger
+        self._dispatcher = dispatcher
+        self._fleet = fleet
+        self._cluster = cluster
+        self._stop_rule = stop_rule
+        self._stop = stop
+        self._progress = progress
+        self._is_fleet_fixed = is_fleet_fixed
+        self._clock = clock
+        self._started_at = clock()
+        self._last = _Lasts()
+
+    def run(self) -> None:
+        """Returns when every pending shard is committed or given up.
+
+        Raises:
+            InterruptedRunError: it was told to stop.
+            LimitReachedError: `limits.stop_if_valid_below` stopped it.
+            StorageError: the store gave out, for every attempt at one shard.
+            ClusterError, EngineError: no worker could be had or kept.
+            VerificationError: a part contradicts the plan.
+        """
+        while not self._dispatcher.is_finished:
+            self._check_stop()
+            self._grow()
+            for assignment in self._dispatcher.assign(self._clock()):
+                self._cluster.submit(assignment)
+                self._log("started", assignment.task.task_id, assignment.worker_id, f"attempt={assignment.attempt}")
+            for event in self._cluster.wait(self._patience_s()):
+                self._handle(event)
+            self._report("extract")
+        self._report("extract", is_last=True)
+
+    def _check_stop(self) -> None:
+        if self._stop.reason is not None:
+            raise InterruptedRunError(f"run {self._run} was stopped by {self._stop.reason}")
+        tally = self._ledger.tally
+        if (verdict := self._stop_rule.verdict(tally.documents, tally.records)) is not None:
+            raise LimitReachedError(f"run {self._run}: {verdict}")
+
+    def _patience_s(self) -> float:
+        due = self._dispatcher.next_due()
+        return TICK_S if due is None else max(0.0, min(TICK_S, due - self._clock()))
+
+    def _grow(self) -> None:
+        """Asks for the workers that are missing, and gives up where there is no hope."""
+        fleet, now = self._fleet, self._clock()
+        if not self._is_fleet_fixed and now - self._last.fit_at >= FIT_EVERY_S:
+            self._last.fit_at = now
+            fleet.wanted = max(1, self._cluster.fits())
+        if (reason := fleet.reason_to_give_up()) is not None:
+            raise self._last.start_error or EngineDeadError(f"run {self._run}: {reason}")
+        if fleet.ready == 0 and fleet.starting == 0 and self._last.unplaced is not None:
+            raise ClusterError(self._last.unplaced)
+        for _ in range(fleet.to_start(self._dispatcher.open_tasks)):
+            fleet.starting += 1
+            self._cluster.start_worker(fleet.concurrency)
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case WorkerReady():
+                self._fleet.started()
+                self._dispatcher.add_worker(event.worker_id)
+                logger.info("run=%s worker=%s ready engine=%s", self._run, event.worker_id, event.engine)
+            case Unplaced():
+                self._fleet.starting -= 1
+                self._last.unplaced = event.reason
+                self._fleet.wanted = max(1, self._fleet.ready)
+                logger.warning("run=%s worker=%s not placed: %s", self._run, event.worker_id, event.reason)
+            case StartFailed():
+                self._start_failed(event)
+            case Finished():
+                self._finished(event)
+            case Failed():
+                self._failed(event)
+            case Lost():
+                self._lost(event)
+            case _:
+                assert_never(event)
+
+    def _start_failed(self, event: StartFailed) -> None:
+        self._fleet.start_failed()
+        self._last.start_error = event.error
+        logger.error("run=%s worker=%s did not start: %s", self._run, event.worker_id, event.error)
+        if isinstance(event.error, EngineStartError) and not self._dispatcher.worker_ids:
+            raise event.error
+
+    def _finished(self, event: Finished) -> None:
+        summary = event.summary
+        root_id = self._dispatcher.finished(event.worker_id, summary.task_id)
+        self._fleet.progressed()
+        if root_id is not None:
+            self._ledger.commit(root_id, summary.tally)
+        outcomes = " ".join(f"{status}={count}" for status, count in summary.tally.by_status().items() if count)
+        self._log(
+            "committed" if summary.is_ours else "found committed",
+            summary.task_id,
+            event.worker_id,
+            f"{outcomes} wall_s={summary.wall_s:.1f}",
+        )
+
+    def _failed(self, event: Failed) -> None:
+        """Retries, unless the store gave out; replaces the worker where it fails again and again."""
+        self._log("failed", event.task_id, event.worker_id, f"error={event.error}")
+        root_id = self._dispatcher.failed(event.worker_id, event.task_id, event.error, self._clock())
+        if isinstance(event.error, StorageError) and (
+            root_id in self._dispatcher.given_up or not event.error.retryable
+        ):
+            raise event.error
+        if self._fleet.must_replace(self._dispatcher.failures_in_a_row(event.worker_id)):
+            self._cluster.kill(event.worker_id)
+            self._dispatcher.released(event.worker_id)
+            self._fleet.retired()
+            logger.warning("run=%s worker=%s replaced: its attempts fail", self._run, event.worker_id)
+
+    def _lost(self, event: Lost) -> None:
+        self._fleet.lost(is_memory=event.is_memory)
+        if event.is_preempted:
+            tasks = self._dispatcher.released(event.worker_id)
+        else:
+            tasks = self._dispatcher.lost(event.worker_id, event.error, self._clock())
+        logger.warning(
+            "run=%s worker=%s lost tasks=%s error=%s", self._run, event.worker_id, ",".join(tasks), event.error
+        )
+
+    def _log(self, what: str, task_id: str, worker_id: str, rest: str) -> None:
+        logger.info("run=%s shard=%s worker=%s %s %s", self._run, task_id, worker_id, what, rest)
+
+    def _report(self, phase: str, *, is_last: bool = False) -> None:
+        now = self._clock()
+        if is_last or now - self._last.report_at >= REPORT_EVERY_S:
+            self._last.report_at = now
+            self._progress(self.snapshot(phase))
+
+    def snapshot(self, phase: str) -> Snapshot:
+        """The run as it stands."""
+        ledger = self._ledger
+        return Snapshot(
+            phase=phase,
+            shards_planned=len(ledger.shards),
+            shards_done=ledger.shards_done,
+            documents_planned=ledger.documents_planned,
+            documents=ledger.documents,
+            documents_working=self._cluster.documents_working(),
+            engines_ready=self._fleet.ready,
+            engines_wanted=self._fleet.wanted,
+            tally=ledger.tally,
+            elapsed_s=self._clock() - self._started_at,
+            documents_at_start=ledger.documents_at_start,
+        )

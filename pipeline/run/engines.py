@@ -1,0 +1,29 @@
+"""Owns the choice of an engine for a worker."""
+
+from __future__ import annotations
+
+from pipeline.engine.base import Engine
+from pipeline.engine.scripted import ScriptedEngine
+from pipeline.engine.scripted_model import is_scripted
+from pipeline.engine.vllm_engine import VllmEngine
+from pipeline.run.messages import EngineContext
+
+__all__ = ["start_engine"]
+
+
+async def start_engine(context: EngineContext) -> Engine:
+    """vLLM for the model that the job names; the scripted engine for the scripted model.
+
+    Raises:
+        EngineStartError: it cannot start as configured.
+    """
+    spec = context.spec
+    engine_class: type[ScriptedEngine] | type[VllmEngine] = ScriptedEngine if is_scripted(spec.model) else VllmEngine
+    return await engine_class.start(
+        spec.model,
+        guides=context.guides,
+        guide_backend=spec.decoding.guide,
+        silence_s=spec.limits.engine_silence_s,
+        start_s=spec.limits.engine_start_s,
+        seed=spec.decoding.seed or 0,
+    )

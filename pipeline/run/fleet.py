@@ -1,0 +1,78 @@
+"""Owns how many workers there should be: replacing the lost and the failing, and giving up in time.
+
+Pure: it is told what happened and asked what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Fleet"]
+
+START_FAILURES_AT_MOST = 3
+"""Workers that may fail to start in a row before the run gives up."""
+LOSSES_AT_MOST = 16
+"""Workers that may be lost in a row with nothing finished in between: more than dividing one shard can cost."""
+FAILURES_BEFORE_REPLACING = 3
+"""Attempts in a row that may fail on one worker before it is replaced."""
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Counts of workers by state.
+
+    Attributes:
+        wanted: workers the run would like to have.
+        starting: workers asked for that are not ready.
+        ready: workers that take tasks.
+    """
+
+    wanted: int
+    starting: int = 0
+    ready: int = 0
+    start_failures: int = 0
+    losses: int = 0
+    replaced: int = 0
+    concurrency: int = 64
+
+    def to_start(self, tasks: int) -> int:
+        """How many workers to start now for `tasks` open tasks."""
+        return max(0, min(self.wanted, tasks) - self.starting - self.ready)
+
+    def started(self) -> None:
+        self.starting -= 1
+        self.ready += 1
+        self.start_failures = 0
+
+    def start_failed(self) -> None:
+        self.starting -= 1
+        self.start_failures += 1
+
+    def lost(self, *, is_memory: bool) -> None:
+        """A ready worker died; one that ran out of memory is followed by workers with half its concurrency."""
+        self.ready -= 1
+        self.losses += 1
+        if is_memory:
+            self.concurrency = max(1, self.concurrency // 2)
+
+    def retired(self) -> None:
+        """A ready worker was taken away because its attempts failed."""
+        self.ready -= 1
+        self.replaced += 1
+
+    def progressed(self) -> None:
+        """Something was finished."""
+        self.losses = 0
+        self.replaced = 0
+
+    def must_replace(self, failures_in_a_row: int) -> bool:
+        """Whether a worker should be replaced; never more workers than there are, with nothing finished in between."""
+        return failures_in_a_row >= FAILURES_BEFORE_REPLACING and self.replaced < max(1, self.wanted)
+
+    def reason_to_give_up(self) -> str | None:
+        """Why no further worker should be started, in a sentence; None while there is hope."""
+        if self.start_failures >= START_FAILURES_AT_MOST and not self.ready:
+            return f"{self.start_failures} workers failed to start, one after the other"
+        if self.losses >= LOSSES_AT_MOST + 2 * self.wanted:
+            return f"{self.losses} workers died in a row and nothing was finished in between"
+        return None

@@ -1,0 +1,235 @@
+"""Owns the whole of one submission: preflight, plan, guide, work, report, exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import (
+    FingerprintError,
+    IncompleteError,
+    InterruptedRunError,
+    RecordmillError,
+    StorageError,
+)
+from pipeline.core.spec import JobSpec
+from pipeline.report.model import Report
+from pipeline.report.write import build_report, write_report
+from pipeline.run.dispatch import Dispatcher
+from pipeline.run.driver import Driver, StopFlag
+from pipeline.run.engines import start_engine
+from pipeline.run.fleet import Fleet
+from pipeline.run.ledger import Ledger, StopRule
+from pipeline.run.messages import EngineFactory, Setup
+from pipeline.run.plan import write_plan
+from pipeline.run.preflight import Prepared, prepare
+from pipeline.run.progress import LogProgress, Progress, Snapshot
+from pipeline.run.submission import SubmissionLog, write_spec
+from pipeline.storage.layout import shard_id_of
+
+__all__ = ["RunResult", "run"]
+
+logger = logging.getLogger(__name__)
+
+RESUMABLE_EXIT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a submission ended, once its plan stood."""
+
+    exit_code: int
+    """0 complete, 1 not every document has an outcome or a limit stopped it, 2, 3 resumable, 130 interrupted."""
+    error: RecordmillError | None
+    """What ended it, if it did not complete."""
+    report: Report | None
+    """From what is stored; None where it could not be read, or the run was interrupted."""
+    prefix: str
+
+
+def run(
+    spec: JobSpec,
+    *,
+    base: Path,
+    address: str | None = None,
+    progress: Progress | None = None,
+    engine_factory: EngineFactory = start_engine,
+) -> RunResult:
+    """Carries out a job, or what is left of it.
+
+    Args:
+        spec: the job.
+        base: its folder: record classes and templates are looked for there.
+        address: a Ray address, `auto` inside `ray job submit`; None starts a cluster on this machine.
+        progress: told of the state about twice a second; by default it goes to the log.
+        engine_factory: starts the engine in each worker; picklable by name.
+
+    Raises:
+        RecordmillError: preflight failed; nothing was started.  Whatever happens later is in the result.
+    """
+    report_to = LogProgress() if progress is None else progress
+    report_to(Snapshot("preflight"))
+    prepared = prepare(spec, base)
+    report_to(Snapshot("plan"))
+    log = SubmissionLog(prepared.store, prepared.layout)
+    prepared = _planned(prepared, log.submission_id)
+    ledger = Ledger(prepared.stored.plan, _parts(prepared))
+    log.started(prepared.stored.plan.fingerprint, shards_pending=len(ledger.pending()))
+    error: RecordmillError | None = None
+    try:
+        if ledger.pending():
+            _work(prepared, ledger, log.submission_id, base, address, report_to, engine_factory)
+        _check_complete(prepared, ledger)
+    except RecordmillError as raised:
+        error = raised
+        logger.error("run=%s %s", spec.name, raised)
+    report_to(Snapshot("report", documents=ledger.documents, documents_planned=ledger.documents_planned))
+    return _ended(prepared, log, error)
+
+
+def _planned(prepared: Prepared, submission_id: str) -> Prepared:
+    """The job with the plan that stands, which another driver may have written a moment ago."""
+    if not prepared.is_new:
+        return prepared
+    standing = write_plan(prepared.store, prepared.layout, prepared.stored, attempt=submission_id)
+    if standing.plan.fingerprint != prepared.stored.plan.fingerprint:
+        raise FingerprintError(f"{prepared.layout.prefix} was taken by another run at this moment")
+    write_spec(prepared.store, prepared.layout, prepared.job.spec, attempt=submission_id)
+    return prepared.with_plan(standing)
+
+
+def _parts(prepared: Prepared) -> list[str]:
+    listed = (shard_id_of(item.uri) for item in prepared.store.list(prepared.layout.parts_prefix))
+    return [shard_id for shard_id in listed if shard_id is not None]
+
+
+def _halves(prepared: Prepared) -> list[str]:
+    names = (item.uri.rpartition("/part-")[2] for item in prepared.store.list(prepared.layout.halves_prefix))
+    return [name.removesuffix(".parquet") for name in names]
+
+
+def _work(
+    prepared: Prepared,
+    ledger: Ledger,
+    submission_id: str,
+    base: Path,
+    address: str | None,
+    progress: Progress,
+    engine_factory: EngineFactory,
+) -> None:
+    """Starts the cluster's workers and drives them; returns when nothing is left to do."""
+    from pipeline.run.cluster import RayCluster, ray_connection
+
+    spec, guide = prepared.job.spec, prepared.job.guide
+    data = None if guide is None else guide.to_bytes()
+    if guide is not None and data is not None:
+        prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=submission_id)
+    progress(Snapshot("start", documents=ledger.documents, documents_planned=ledger.documents_planned))
+    with ray_connection(address) as is_local, _signals() as stop:
+        paths = (str(base.resolve()), str(Path(__file__).parents[2])) if is_local else ()
+        setup = Setup(
+            spec,
+            str(base.resolve()) if is_local else ".",
+            prepared.job.template,
+            prepared.stored.plan.fingerprint,
+            None if guide is None else guide.fingerprint,
+            submission_id,
+            engine_factory,
+            prepared.schema,
+            paths,
+        )
+        cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
+        wanted = spec.cluster.engines
+        fleet = Fleet(1 if wanted == "auto" else wanted, concurrency=spec.cluster.concurrency)
+        driver = Driver(
+            spec.name,
+            ledger,
+            _dispatcher(ledger.pending(), spec, _halves(prepared)),
+            fleet,
+            cluster,
+            stop_rule=StopRule(spec.limits.stop_if_valid_below, spec.limits.after_documents),
+            stop=stop,
+            progress=progress,
+            is_fleet_fixed=wanted != "auto",
+        )
+        try:
+            driver.run()
+        finally:
+            cluster.close()
+
+
+def _dispatcher(pending: dict[str, Shard], spec: JobSpec, halves: list[str]) -> Dispatcher:
+    return Dispatcher(pending, attempts_per_shard=spec.limits.attempts_per_shard, halves_present=halves)
+
+
+def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
+    """Looks at the store once more: what is committed is what is listed.
+
+    Raises:
+        IncompleteError: planned shards have no part, or input objects could not be planned.
+    """
+    missing = ledger.reconcile(_parts(prepared))
+    prefix = prepared.layout.prefix
+    if missing:
+        documents = sum(ledger.shards[shard_id].rows for shard_id in missing)
+        named = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
+        raise IncompleteError(f"{prefix}: {documents} documents of {len(missing)} shards have no outcome: {named}")
+    left_out = [item for item in prepared.stored.plan.objects if item.unreadable is not None]
+    if left_out:
+        raise IncompleteError(
+            f"{prefix}: {len(left_out)} input objects could not be read when the run was planned, "
+            f"the first is {left_out[0].uri}: {left_out[0].unreadable}"
+        )
+
+
+def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None) -> RunResult:
+    """Writes down how it ended: first the submission, for an interrupted run has little time, then the report."""
+    exit_code = _exit_code(error)
+    prefix = prepared.layout.prefix
+    report = None
+    try:
+        log.ended(exit_code, None if error is None else error.message)
+        if not isinstance(error, InterruptedRunError):
+            report = build_report(prepared.store, prepared.layout, prepared.stored.plan)
+            write_report(prepared.store, prepared.layout, report)
+            if error is None and not report.is_complete:
+                error = IncompleteError(f"{prefix}: the parts do not add up; `recordmill verify {prefix}` says where")
+                exit_code = error.exit_code
+    except StorageError as raised:
+        logger.error("run=%s the report could not be written: %s", prepared.job.spec.name, raised)
+        error = error or raised
+        exit_code = exit_code or RESUMABLE_EXIT
+    return RunResult(exit_code, error, report, prefix)
+
+
+def _exit_code(error: RecordmillError | None) -> int:
+    """A store that fails after preflight is resumable, whatever the reason: credentials expire."""
+    if error is None:
+        return 0
+    return RESUMABLE_EXIT if isinstance(error, StorageError) else error.exit_code
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[StopFlag]:
+    """SIGTERM and SIGINT set a flag.  Entered after Ray is up, which installs handlers of its own."""
+    stop = StopFlag()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.set(signal.Signals(number).name)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,97 @@
+"""Owns what a generation's text is worth: from text to the model's record, or to the cause why there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pipeline.core.outcome import Cause
+from pipeline.run.record import USER_CODE_ERRORS
+from pipeline.run.salvage import complete_prefixes
+
+__all__ = ["Refusal", "Salvaged", "parse_record", "salvage_record", "strip_fence"]
+
+_FENCE = re.compile(r"\s*```[a-zA-Z]*\n(.*?)(?:\n?```\s*)?", re.DOTALL)
+_PROBLEMS_AT_MOST = 3
+_DETAIL_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a text gives no record: `not_json` or `validator`, and what the model's validators said."""
+
+    cause: Cause
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """The record that the whole values of a cut-off text make."""
+
+    record: Mapping[str, Any]
+    lost: tuple[str, ...]
+    """Top-level fields that are missing or lost their end."""
+
+
+def parse_record(text: str, model: type[BaseModel]) -> Mapping[str, Any] | Refusal:
+    """The record that `text` holds as JSON, by field name and as Python values.
+
+    Whatever the model's own validators raise refuses the record; it never reaches the caller.
+    """
+    instance = _validated(text, model)
+    return instance if isinstance(instance, Refusal) else _dumped(instance)
+
+
+def salvage_record(text: str, model: type[BaseModel]) -> Salvaged | None:
+    """The record made of a cut-off text's complete values, or None where they do not satisfy the model."""
+    names = {(info.alias or name): name for name, info in model.model_fields.items()}
+    for remainder in complete_prefixes(text):
+        instance = _validated(remainder.text, model)
+        if isinstance(instance, Refusal):
+            continue
+        record = _dumped(instance)
+        if not isinstance(record, Refusal):
+            cut_field = names.get(remainder.cut_at.partition(".")[0])
+            given = instance.model_fields_set
+            return Salvaged(record, tuple(name for name in record if name not in given or name == cut_field))
+    return None
+
+
+def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        is_json = all(problem["type"] != "json_invalid" for problem in problems)
+        shown = "; ".join(_shown(problem) for problem in problems[:_PROBLEMS_AT_MOST])
+        if len(problems) > _PROBLEMS_AT_MOST:
+            shown += f"; and {len(problems) - _PROBLEMS_AT_MOST} more"
+        return Refusal(Cause.VALIDATOR if is_json else Cause.NOT_JSON, shown[:_DETAIL_CHARACTERS])
+    except USER_CODE_ERRORS as error:
+        return _raised("a validator", error)
+
+
+def _dumped(instance: BaseModel) -> Mapping[str, Any] | Refusal:
+    try:
+        return instance.model_dump()
+    except USER_CODE_ERRORS as error:
+        return _raised("a serializer", error)
+
+
+def _raised(what: str, error: Exception) -> Refusal:
+    return Refusal(Cause.VALIDATOR, f"{what} raised {type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+
+
+def _shown(problem: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else str(problem["msg"])
+
+
+def strip_fence(text: str) -> str:
+    """Unguided text without white space and the Markdown fence that chat models put around JSON."""
+    fenced = _FENCE.fullmatch(text)
+    return (fenced[1] if fenced else text).strip()

@@ -1,0 +1,72 @@
+"""Owns the import of the user's record class; it never reads code from anywhere but `sys.path` and the job's folder."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from pipeline.core.errors import RecordImportError
+
+__all__ = ["USER_CODE_ERRORS", "add_to_path", "load_record"]
+
+USER_CODE_ERRORS: tuple[type[Exception], ...] = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""What code of the user's (a module's body, a validator, a serialiser) may reasonably raise."""
+
+
+def add_to_path(folder: Path) -> None:
+    """Puts a local folder first on `sys.path`, once."""
+    path = str(folder.resolve())
+    if path not in sys.path:
+        sys.path.insert(0, path)
+
+
+def load_record(name: str, base: Path) -> type[BaseModel]:
+    """The record class that `package.module:ClassName` names.
+
+    Args:
+        name: as in the job spec, which has checked its form.
+        base: the job's folder; a local folder, looked into first.
+
+    Raises:
+        RecordImportError: no such module or class, the module's body raises, or the class is no Pydantic model.
+    """
+    module_name, _, class_name = name.partition(":")
+    if base.is_dir():
+        add_to_path(base)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        raise RecordImportError(f"record {name!r}: there is no module {missing!r} in {base} or on sys.path") from error
+    except USER_CODE_ERRORS as error:
+        raise RecordImportError(f"record {name!r}: importing it raised {type(error).__name__}: {error}") from error
+    found = getattr(module, class_name, None)
+    if found is None:
+        offered = sorted(
+            key for key, value in vars(module).items() if _is_model(value) and value.__module__ == module.__name__
+        )
+        offer = f"; it has {', '.join(offered)}" if offered else ""
+        raise RecordImportError(f"record {name!r}: {module.__file__} has no class {class_name!r}{offer}")
+    if not _is_model(found):
+        raise RecordImportError(f"record {name!r}: {class_name} is no pydantic.BaseModel")
+    model: type[BaseModel] = found
+    return model
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel) and value is not BaseModel

@@ -1,0 +1,177 @@
+"""Owns the check of a finished run: every planned document has exactly one outcome, and all of it is stored well.
+
+It reads the parts whole and the input again; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+
+from pydantic import ValidationError
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import SpecError, StorageNotFoundError, VerificationError
+from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.report.model import Report
+from pipeline.report.write import build_report
+from pipeline.run.intake import ReadPiece, is_synthetic_id, rows_of
+from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.storage.documents import DocumentReader
+from pipeline.storage.layout import RunLayout, shard_id_of
+from pipeline.storage.parts import read_footer, read_part
+from pipeline.storage.store import Store, open_store
+
+__all__ = ["Verification", "stored_spec", "verify"]
+
+THREADS = 4
+NAMED_AT_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was looked at, and what does not hold.  Nothing in `problems` means that all of it holds."""
+
+    shards_planned: int
+    documents_planned: int
+    documents_found: int
+    problems: tuple[str, ...]
+    """One line each; names objects, shards and document ids."""
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.problems
+
+
+def stored_spec(store: Store, layout: RunLayout) -> JobSpec:
+    """The effective spec of the run under a prefix.
+
+    Raises:
+        StorageNotFoundError: there is no run.
+        SpecError: this version does not understand its spec.
+    """
+    if store.head(layout.spec) is None:
+        raise StorageNotFoundError(f"there is no run under {layout.prefix}: {layout.spec} does not exist")
+    try:
+        raw = json.loads(store.get(layout.spec))
+    except ValueError as error:
+        raise SpecError(f"{layout.spec} is not JSON: {error}") from error
+    return parse_spec(raw, source=layout.spec)
+
+
+def verify(prefix: str, s3: S3Spec) -> Verification:
+    """Checks the run under an output prefix.
+
+    Raises:
+        StorageNotFoundError: there is no run.
+        StorageError: the store gave out.
+        VerificationError: the plan itself cannot be read.
+    """
+    store, layout = open_store(prefix, s3), RunLayout(prefix)
+    spec = stored_spec(store, layout)
+    stored = load_plan(store, layout)
+    if stored is None:
+        raise StorageNotFoundError(f"there is no run under {layout.prefix}: {layout.plan} does not exist")
+    reader = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits)
+    return verify_parts(store, layout, stored, reader.read, document_bytes=spec.limits.document_bytes)
+
+
+def verify_parts(
+    store: Store, layout: RunLayout, stored: StoredPlan, read: ReadPiece, *, document_bytes: int
+) -> Verification:
+    """As `verify`, for a plan and a way to read the input."""
+    plan = stored.plan
+    shards = {shard.shard_id: shard for shard in plan.shards}
+    listed = {shard_id_of(item.uri) or item.uri for item in store.list(layout.parts_prefix)}
+    foreign = sorted(listed - shards.keys())
+    problems = [f"{name} under {layout.parts_prefix} belongs to no planned shard" for name in foreign]
+
+    def check(item: tuple[str, Shard]) -> _Checked:
+        shard_id, shard = item
+        if shard_id not in listed:
+            return _Checked(0, [f"shard {shard_id} has no part: {shard.rows} documents have no outcome"])
+        expected = (row.content.document_id for row in rows_of(shard, read, document_bytes=document_bytes))
+        return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, expected)
+
+    found = 0
+    for checked in _bounded_map(check, shards.items()):
+        found += checked.documents
+        problems += checked.problems
+    problems += _against_report(store, layout, stored)
+    return Verification(len(shards), plan.rows, found, tuple(problems))
+
+
+def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, expected: Iterable[str | None]) -> _Checked:
+    """One part: readable with every checksum, of this run and shard, with one outcome a document."""
+    try:
+        footer, table = read_footer(store, uri), read_part(store, uri)
+    except (VerificationError, StorageNotFoundError) as error:
+        return _Checked(0, [error.message])
+    problems = compare_ids(uri, list(expected), table["_document_id"].to_pylist())
+    if footer.fingerprint != fingerprint or footer.shard_id != shard_id:
+        problems.append(f"{uri} says that it is shard {footer.shard_id} of run {footer.fingerprint}")
+    return _Checked(footer.rows, problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    documents: int
+    problems: list[str]
+
+
+def _bounded_map(
+    function: Callable[[tuple[str, Shard]], _Checked], items: Iterable[tuple[str, Shard]]
+) -> Iterator[_Checked]:
+    """In threads, in order, with few parts in memory at a time."""
+    remaining = iter(items)
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="verify") as pool:
+        while batch := list(islice(remaining, 2 * THREADS)):
+            yield from pool.map(function, batch)
+
+
+def compare_ids(uri: str, expected: list[str | None], found: list[str | None]) -> list[str]:
+    """How a part's ids differ from those of its input rows, as multisets.
+
+    A row that could not be read when it was its turn stands under an id of its place; one that cannot be read now
+    cannot be compared, and that is said.
+    """
+    unread = sum(is_synthetic_id(document_id) for document_id in expected)
+    if len(found) == len(expected):
+        pairs = [(now, then) for now, then in zip(expected, found, strict=True) if not is_synthetic_id(then)]
+        hidden = sum(is_synthetic_id(now) for now, _ in pairs)
+        if hidden:
+            return [f"{uri}: {hidden} of its documents cannot be read any more, so they cannot be compared"]
+        expected, found = [now for now, _ in pairs], [then for _, then in pairs]
+    elif unread:
+        return [f"{uri} holds {len(found)} outcomes for {len(expected)} documents, {unread} of which cannot be read"]
+    missing, surplus = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    problems = []
+    if missing:
+        problems.append(f"{uri} has no outcome for {_named(missing)}")
+    if surplus:
+        problems.append(f"{uri} has an outcome too many for {_named(surplus)}")
+    return problems
+
+
+def _named(ids: Counter[str | None]) -> str:
+    names = [repr(document_id) for document_id in ids.elements()]
+    more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
+    return f"document {', '.join(names[:NAMED_AT_MOST])}{more}"
+
+
+def _against_report(store: Store, layout: RunLayout, stored: StoredPlan) -> list[str]:
+    """Whether the stored report says what the footers say."""
+    if store.head(layout.report_json) is None:
+        return [f"there is no {layout.report_json}"]
+    try:
+        said = Report.model_validate_json(store.get(layout.report_json))
+    except ValidationError:
+        return [f"{layout.report_json} is no report of this version"]
+    found = build_report(store, layout, stored.plan)
+    if (said.balance, said.counts, said.tokens) != (found.balance, found.counts, found.tokens):
+        return [f"{layout.report_json} does not say what the parts say; `recordmill report` writes it anew"]
+    return []

@@ -1,0 +1,147 @@
+"""Owns one worker: a Ray actor around one engine.  Its answers are values; an error of ours is an answer too.
+
+The driver owns retries and replacement.  A worker that cannot be trusted any more ends its process, which frees the
+machine's resources for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
+from pipeline.decoding import Guide
+from pipeline.engine.base import Engine
+from pipeline.engine.prompts import PromptBuilder, load_tokenizer
+from pipeline.run.attempt import Lanes, ShardWork
+from pipeline.run.commit import Committer
+from pipeline.run.dispatch import Task
+from pipeline.run.extract import Extractor
+from pipeline.run.guidance import guidance_of
+from pipeline.run.guide_file import shared_guide_file
+from pipeline.run.loop_watch import LoopWatch
+from pipeline.run.messages import EngineContext, Setup, Summary
+from pipeline.run.record import add_to_path, load_record
+from pipeline.storage.documents import DocumentReader
+from pipeline.storage.layout import RunLayout
+from pipeline.storage.store import open_store
+
+__all__ = ["Worker"]
+
+logger = logging.getLogger(__name__)
+
+CLOSE_S = 5.0
+
+
+class Worker:
+    """One engine and the shards it is given.  An asynchronous actor: two attempts at a time share the engine."""
+
+    def __init__(self, setup: Setup, concurrency: int) -> None:
+        self._setup = setup
+        self._concurrency = concurrency
+        self._engine: Engine | None = None
+        self._lanes: Lanes | None = None
+
+    async def hello(self) -> int:
+        """Says that the worker has a place on some machine: its process id."""
+        return os.getpid()
+
+    async def start(self, guide: Any) -> str | RecordmillError:
+        """Starts the engine; returns its name, or why it does not start.
+
+        Args:
+            guide: the guide's bytes as uint8[n] in shared memory, or None.
+        """
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+        try:
+            for folder in reversed(self._setup.import_paths):
+                add_to_path(Path(folder))
+            return await self._start(guide)
+        except RecordmillError as error:
+            return error
+        except Exception as error:
+            logger.exception("the worker cannot start")
+            return EngineError(f"the worker cannot start: {type(error).__name__}: {error}")
+
+    async def _start(self, data: Any) -> str:
+        setup, spec = self._setup, self._setup.spec
+        record = load_record(spec.record, Path(setup.base))
+        schema = record.model_json_schema()
+        paths: dict[str, str] = {}
+        guide = None
+        if setup.guide_fingerprint is not None:
+            path = shared_guide_file(setup.guide_fingerprint, memoryview(data))
+            paths[setup.guide_fingerprint] = str(path)
+            guide = Guide.load(path)
+        engine = await setup.factory(EngineContext(spec, paths))
+        prompts = PromptBuilder(load_tokenizer(spec.model), spec.prompt, setup.template, schema)
+        source, store = open_store(spec.input.uris[0], spec.s3), open_store(spec.output.uri, spec.s3)
+        extractor = Extractor(
+            spec, record, engine, guidance_of(spec, guide, schema), prompts, ThreadPoolExecutor(1, "tokenise")
+        )
+        self._lanes = Lanes(self._concurrency)
+        self._work = ShardWork(
+            extractor,
+            DocumentReader(source, spec.input, spec.limits).read,
+            self._lanes,
+            ThreadPoolExecutor(2, "read"),
+            document_bytes=spec.limits.document_bytes,
+        )
+        self._committer = Committer(
+            store,
+            RunLayout(spec.output.uri),
+            setup.schema,
+            fingerprint=setup.fingerprint,
+            engine=engine.name,
+        )
+        self._engine = engine
+        self._watch = LoopWatch(spec.limits.engine_silence_s)
+        return engine.name
+
+    async def documents_working(self) -> int:
+        """Documents done in shards that are not committed; also a sign of life."""
+        return 0 if self._lanes is None else self._lanes.documents_working
+
+    async def attempt(self, task: Task, number: int) -> Summary | RecordmillError:
+        """One attempt at one task, from its documents to its commit; or why it failed."""
+        attempt = f"{self._setup.submission_id}.{task.task_id}.{number}"
+        try:
+            return await self._attempt(task, attempt)
+        except EngineDeadError as error:
+            await self._give_up()
+            return error
+        except RecordmillError as error:
+            return error
+        except Exception as error:
+            logger.exception("attempt %s failed", attempt)
+            return EngineError(f"attempt {attempt}: {type(error).__name__}: {error}")
+
+    async def _attempt(self, task: Task, attempt: str) -> Summary:
+        started = time.perf_counter()
+        in_thread = asyncio.to_thread
+        if (standing := await in_thread(self._committer.standing, task)) is not None:
+            return Summary(task.task_id, standing, is_ours=False, wall_s=time.perf_counter() - started)
+        if task.merge is not None:
+            tally, is_ours = await in_thread(self._committer.merge, task, attempt, self._work.rows)
+        else:
+            work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s)
+            tally, is_ours = await in_thread(self._committer.commit, task, work, attempt)
+        return Summary(task.task_id, tally, is_ours, time.perf_counter() - started)
+
+    async def _give_up(self) -> None:
+        """Ends the engine's processes, and this one soon after: the driver replaces it, or is gone itself."""
+        threading.Timer(2 * CLOSE_S, os._exit, (1,)).start()
+        if self._engine is not None:
+            engine, self._engine = self._engine, None
+            try:
+                await asyncio.wait_for(engine.close(), CLOSE_S)
+            except (TimeoutError, EngineError) as error:
+                logger.warning("the engine did not close: %s", error)
+        sys.stderr.flush()

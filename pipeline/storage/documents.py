@@ -1,0 +1,229 @@
+"""Documents: which objects an input has, and the documents in them.
+
+An object that cannot be read is part of the listing and says why; it never stops the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Lock
+from typing import Literal
+
+import pyarrow as pa
+
+from pipeline.core.document import Document, InputObject, Piece
+from pipeline.core.errors import InputError, UnreadableError
+from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.storage import parquet_input, text_input
+from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
+
+__all__ = ["DocumentReader", "check_columns", "list_input", "list_objects", "passed_columns", "read_piece"]
+
+_THREADS = 16
+_IDLE_STREAMS = 3
+_SUFFIXES: dict[str, Literal["jsonl", "text"]] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".txt": "text",
+    ".md": "text",
+}
+
+
+def list_objects(store: Store, spec: InputSpec) -> list[ObjectInfo]:
+    """Every object of the input, by URI, as it is now; none is opened.
+
+    Names that begin with `_` or `.` are bookkeeping (as `_SUCCESS`, `_delta_log/`) and left out.
+
+    Raises:
+        InputError: a URI of the spec has no objects.
+        StorageError: see `Store`.
+    """
+    found: dict[str, ObjectInfo] = {}
+    for uri in spec.uris:
+        infos = [info for info in store.list(uri) if not _is_hidden(store, uri, info.uri)]
+        if not infos:
+            raise InputError(f"input.uri {uri} names no objects")
+        found.update((info.uri, info) for info in infos)
+    return [found[uri] for uri in sorted(found)]
+
+
+def list_input(store: Store, spec: InputSpec) -> tuple[InputObject, ...]:
+    """Every object that `list_objects` finds, with its row groups.
+
+    Parquet objects are described by their footers; JSONL objects are read once, since only that tells their rows.
+
+    Raises:
+        InputError: a URI of the spec has no objects.
+        StorageError: see `Store`.
+    """
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="list-input") as pool:
+        return tuple(pool.map(lambda info: _described(store, info, spec), list_objects(store, spec)))
+
+
+def check_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> None:
+    """Whether the input can be read as the spec asks: at least one object of it can, as `list_input` found.
+
+    Raises:
+        InputError: none can; it names the first one, and the columns or keys found there.
+        StorageError: see `Store`.
+    """
+    readable = [item for item in objects if item.unreadable is None]
+    if not readable:
+        first = objects[0].unreadable if objects else "the input has no objects"
+        raise InputError(f"none of {len(objects)} input objects can be read as asked: {first}")
+    lines = [item for item in readable if _format(item.uri, spec) == "jsonl"]
+    if lines:
+        _check_keys(text_input.first_keys(store, lines[0]), lines[0].uri, spec)
+
+
+def passed_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> dict[str, pa.DataType]:
+    """The types of the columns that are passed through, for `record_schema`.
+
+    Integers of different widths become int64; JSONL has strings (or JSON, as strings); for Parquet see `passed_types`.
+
+    Raises:
+        InputError: such a column has different types in different objects, or the input is plain text.
+        StorageError: see `Store`.
+    """
+    readable = [item for item in objects if item.unreadable is None]
+    if not spec.columns or not readable:
+        return {}
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="passed-columns") as pool:
+        typed = list(pool.map(lambda item: _passed_types(store, item, spec), readable))
+    return {name: _one_type(name, [(item, types[name]) for item, types in typed]) for name in spec.columns}
+
+
+class DocumentReader:
+    """Documents of pieces.
+
+    A worker keeps one: it holds a few row groups open, so that pieces of one row group that are asked for in order
+    are served by one pass over it.  Threads may share it.
+    """
+
+    def __init__(self, store: Store, spec: InputSpec, limits: LimitsSpec) -> None:
+        self._store = store
+        self._spec = spec
+        self._limits = limits
+        self._lock = Lock()
+        self._idle: list[parquet_input.RowGroupStream] = []
+
+    def read(self, piece: Piece) -> Iterator[Document]:
+        """As `read_piece`."""
+        match _format(piece.uri, self._spec):
+            case "jsonl":
+                return text_input.read_lines(self._store, piece, self._spec, self._limits)
+            case "text":
+                return text_input.read_text(self._store, piece, self._limits)
+            case "parquet":
+                return self._read_parquet(piece)
+
+    def close(self) -> None:
+        with self._lock:
+            streams, self._idle = self._idle, []
+        for stream in streams:
+            stream.close()
+
+    def _read_parquet(self, piece: Piece) -> Iterator[Document]:
+        stream = self._taken(piece)
+        is_whole = False
+        try:
+            yield from stream.documents(piece)
+            is_whole = True
+        finally:
+            # What broke off, by an error or by its caller, cannot be gone on with: the next piece opens its own.
+            if is_whole:
+                self._give_back(stream)
+            else:
+                stream.close()
+
+    def _taken(self, piece: Piece) -> parquet_input.RowGroupStream:
+        """An idle stream, the one with the least to skip, or a new one."""
+        with self._lock:
+            serving = [stream for stream in self._idle if stream.serves(piece)]
+            if serving:
+                stream = max(serving, key=lambda stream: stream.position)
+                self._idle.remove(stream)
+                return stream
+        return parquet_input.RowGroupStream(self._store, piece, self._spec, self._limits)
+
+    def _give_back(self, stream: parquet_input.RowGroupStream) -> None:
+        with self._lock:
+            self._idle.append(stream)
+            surplus = self._idle[:-_IDLE_STREAMS]
+            self._idle = self._idle[-_IDLE_STREAMS:]
+        for old in surplus:
+            old.close()
+
+
+def read_piece(store: Store, piece: Piece, spec: InputSpec, limits: LimitsSpec) -> Iterator[Document]:
+    """Exactly `piece.rows` documents, in order, in bounded memory.
+
+    Bytes of a text that are not UTF-8 become U+FFFD.  A JSONL line that is no row is a `Document` with `unreadable`.
+
+    Raises:
+        UnreadableError: the object has changed or vanished since it was listed, or is damaged here.  Documents before
+            the damage have been given by then.
+        StorageError: see `Store`.
+    """
+    with closing(DocumentReader(store, spec, limits)) as reader:
+        yield from reader.read(piece)
+
+
+def _format(uri: str, spec: InputSpec) -> Literal["parquet", "jsonl", "text"]:
+    if spec.format != "auto":
+        return spec.format
+    return next((name for suffix, name in _SUFFIXES.items() if uri.lower().endswith(suffix)), "parquet")
+
+
+def _is_hidden(store: Store, asked: str, uri: str) -> bool:
+    """Whether a name below what was asked for is bookkeeping; `_part=1` is a Hive partition and is not."""
+    folder = glob_root(asked).rpartition("/")[0] if is_glob(asked) else asked
+    root, path = store.path(folder), store.path(uri)
+    return path != root and any(
+        name.startswith(("_", ".")) and "=" not in name for name in path.removeprefix(root).split("/")
+    )
+
+
+def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
+    try:
+        match _format(info.uri, spec):
+            case "jsonl":
+                return text_input.describe_lines(store, info)
+            case "text":
+                return text_input.describe_text(info)
+            case "parquet":
+                return parquet_input.describe(store, info, spec)
+    except UnreadableError as error:
+        return InputObject(info.uri, info.etag, info.size_bytes, (), (), unreadable=error.message)
+
+
+def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
+    for name in (spec.id, spec.text):
+        if keys and name not in keys:
+            close = difflib.get_close_matches(name, keys, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(f"{uri} has no key {name!r} in its first lines; its keys are {', '.join(keys)}{hint}")
+
+
+def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:
+    match _format(item.uri, spec):
+        case "jsonl":
+            return item, dict.fromkeys(spec.columns, pa.string())
+        case "text":
+            raise InputError(f"{item.uri} is a text file, which has no columns to pass through; see input.columns")
+        case "parquet":
+            return item, parquet_input.passed_types(store, item, spec.columns)
+
+
+def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:
+    first_item, kind = typed[0]
+    for item, other in typed[1:]:
+        if other == kind:
+            continue
+        if not (pa.types.is_integer(other) and pa.types.is_integer(kind)):
+            raise InputError(f"column {name!r} is {kind} in {first_item.uri}, but {other} in {item.uri}")
+        kind = pa.int64()
+    return kind

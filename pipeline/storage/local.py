@@ -1,0 +1,152 @@
+"""The store of this machine's files (or a shared mount): POSIX calls as object-store verbs.
+
+A conditional put is a hard link: the name appears with the whole content, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
+from pipeline.storage.store import ObjectInfo, glob_matcher, glob_root, is_glob
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+
+__all__ = ["LocalStore"]
+
+_LEFTOVER = ".recordmill-"
+"""First part of the names of files that are being written; a crash may leave one, and `list` never shows them."""
+
+
+class LocalStore:
+    """Files as objects.  URIs are paths, with or without `file://`; `list` gives absolute paths.
+
+    The file system keeps no attempt ids, so what stands is taken for ours if it equals what we would have written:
+    two attempts with equal bytes need not be told apart.  Times and sizes stand in for an ETag.
+    """
+
+    def list(self, uri: str) -> list[ObjectInfo]:
+        path = _path(uri)
+        with _mapped("list", uri):
+            if os.path.isfile(path):
+                return [_info(path)]
+            if is_glob(path):
+                matches = glob_matcher(path)
+                found = [name for name in _walk(os.path.dirname(glob_root(path))) if matches(name)]
+            else:
+                found = _walk(path)
+            return [_info(name) for name in sorted(found)]
+
+    def head(self, uri: str) -> ObjectInfo | None:
+        path = _path(uri)
+        with _mapped("look at", uri):
+            return _info(path) if os.path.isfile(path) else None
+
+    def get(self, uri: str) -> bytes:
+        with _mapped("read", uri):
+            return Path(_path(uri)).read_bytes()
+
+    def open_input(self, uri: str, *, etag: str | None = None) -> BinaryIO:
+        path = _path(uri)
+        if etag is not None:
+            info = self.head(uri)
+            if info is None:
+                raise UnreadableError(f"{uri} has vanished since the run was planned")
+            if info.etag != etag:
+                raise UnreadableError(f"{uri} has changed since the run was planned")
+        with _mapped("open", uri):
+            return open(path, "rb", buffering=0)
+
+    def put_if_absent(self, uri: str, data: bytes, *, attempt: str) -> bool:
+        path = _path(uri)
+        with _mapped("write", uri), _written_beside(path, data) as temporary:
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                # Over NFS the answer to a link that was made can be lost: then the retry says "exists".
+                return os.stat(temporary).st_nlink == 2 or Path(path).read_bytes() == data
+            _sync_folder(path)
+            return True
+
+    def put(self, uri: str, data: bytes) -> None:
+        path = _path(uri)
+        with _mapped("write", uri), _written_beside(path, data) as temporary:
+            os.replace(temporary, path)
+            _sync_folder(path)
+
+    def filesystem(self) -> pyarrow.fs.FileSystem:
+        import pyarrow.fs
+
+        return pyarrow.fs.LocalFileSystem()
+
+    def path(self, uri: str) -> str:
+        return _path(uri)
+
+
+@contextmanager
+def _mapped(verb: str, uri: str) -> Iterator[None]:
+    """Our errors for the operating system's."""
+    try:
+        yield
+    except PermissionError as error:
+        raise StorageAccessError(f"cannot {verb} {uri}: {error.strerror}") from error
+    except FileNotFoundError as error:
+        raise StorageNotFoundError(f"cannot {verb} {uri}: {error.strerror}") from error
+    except OSError as error:
+        raise StorageError(f"cannot {verb} {uri}: {error.strerror or type(error).__name__}") from error
+
+
+@contextmanager
+def _written_beside(path: str, data: bytes) -> Iterator[str]:
+    """A complete, synced file in the same folder, gone afterwards."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    temporary = os.path.join(folder, f"{_LEFTOVER}{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _sync_folder(path: str) -> None:
+    """Make a name last: it is durable only when its folder is."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _path(uri: str) -> str:
+    if uri.startswith("s3://"):
+        raise StorageNotFoundError(f"{uri} is not a local path; one job reads from one kind of store")
+    return os.path.abspath(uri.removeprefix("file://"))
+
+
+def _walk(root: str) -> list[str]:
+    def refuse(error: OSError) -> None:
+        # `os.walk` would go on without the folder, and its documents would be missing from the plan.
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(root, onerror=refuse)
+        for name in names
+        if not name.startswith(_LEFTOVER)
+    ]
+
+
+def _info(path: str) -> ObjectInfo:
+    status = os.stat(path)
+    return ObjectInfo(uri=path, size_bytes=status.st_size, etag=f"{status.st_mtime_ns:x}-{status.st_size:x}")

@@ -1,0 +1,213 @@
+"""Parquet objects as input: what their footers say, and the documents of one row group after another.
+
+A row group is read once, front to back, in small batches, so that its size does not matter to memory; pages are checked
+against their checksums where the writer left any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Never
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.core.document import Document, InputObject, Piece
+from pipeline.core.errors import UnreadableError
+from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.storage.store import ObjectInfo, Store
+
+__all__ = ["RowGroupStream", "describe", "passed_types"]
+
+_DAMAGE = (pa.ArrowException, OSError, ValueError)
+_BUFFER_BYTES = 8 * 1024 * 1024
+_BATCH_BYTES = 8 * 1024 * 1024
+_BATCH_ROWS = 64
+"""At most: a dictionary-encoded column is larger than its row group says."""
+
+
+def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
+    """The object's row groups, from its footer.
+
+    Raises:
+        UnreadableError: it has no Parquet footer, or lacks a column that the spec names, or one has the wrong type.
+    """
+    with store.open_input(info.uri, etag=info.etag) as source:
+        file = _opened(source, info.uri)
+        _check_columns(file.schema_arrow, info.uri, spec)
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        if sum(group.num_rows for group in groups) != file.metadata.num_rows:
+            raise UnreadableError(f"{info.uri} has a Parquet footer that contradicts itself")
+    return InputObject(
+        uri=info.uri,
+        etag=info.etag,
+        size_bytes=info.size_bytes,
+        row_group_rows=tuple(group.num_rows for group in groups),
+        row_group_bytes=tuple(group.total_byte_size for group in groups),
+    )
+
+
+def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[str, pa.DataType]:
+    """The types that columns of this object have when passed through: as they are, but plain.
+
+    Dictionaries are decoded, and nanoseconds are cut to microseconds.
+    """
+    with store.open_input(item.uri, etag=item.etag) as source:
+        schema = _opened(source, item.uri).schema_arrow
+    return {name: _plain(schema.field(name).type) for name in names}
+
+
+class RowGroupStream:
+    """One row group, read forward.  Pieces of it that follow each other are served by one stream, so that a row group
+    of many shards is not read from its start for each.
+
+    `position` is the next row to be read.
+
+    Raises:
+        UnreadableError: from the constructor and from `documents`.
+    """
+
+    def __init__(self, store: Store, piece: Piece, spec: InputSpec, limits: LimitsSpec) -> None:
+        self._key = (piece.uri, piece.etag, piece.row_group)
+        self._name = f"row group {piece.row_group} of {piece.uri}"
+        self._spec = spec
+        self.position = 0
+        self._held: pa.RecordBatch | None = None
+        self._source = store.open_input(piece.uri, etag=piece.etag)
+        try:
+            file = _opened(self._source, piece.uri)
+            _check_columns(file.schema_arrow, piece.uri, spec)
+            self._batches = self._batches_of(file, piece.row_group, limits)
+        except UnreadableError:
+            self.close()
+            raise
+
+    def serves(self, piece: Piece) -> bool:
+        """Whether this stream can still give the piece's rows."""
+        return self._key == (piece.uri, piece.etag, piece.row_group) and self.position <= piece.row_start
+
+    def close(self) -> None:
+        self._source.close()
+
+    def documents(self, piece: Piece) -> Iterator[Document]:
+        """Exactly the documents of the piece, in order."""
+        owed = piece.rows
+        for batch in self._rows(piece.row_start, piece.row_stop):
+            owed -= batch.num_rows
+            yield from _documents(batch, self._spec, self._name)
+        if owed:
+            raise UnreadableError(f"{self._name} holds {owed} rows fewer than planned")
+
+    def _batches_of(self, file: pq.ParquetFile, index: int, limits: LimitsSpec) -> Iterator[pa.RecordBatch]:
+        if index >= file.metadata.num_row_groups:
+            raise UnreadableError(f"{self._name} does not exist")
+        group = file.metadata.row_group(index)
+        if group.total_byte_size > limits.row_group_bytes:
+            raise UnreadableError(
+                f"{self._name} has {group.total_byte_size} bytes, more than limits.row_group_bytes "
+                f"{limits.row_group_bytes}; write it with smaller row groups"
+            )
+        row_bytes = max(1, group.total_byte_size // max(1, group.num_rows))
+        return file.iter_batches(
+            batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes)),
+            row_groups=[index],
+            columns=_names(self._spec),
+            use_threads=False,
+        )
+
+    def _rows(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Batches that hold rows `[start, stop)`; what is left of the last one is held for the next piece."""
+        while self.position < stop:
+            batch = self._next() if self._held is None else self._held
+            if batch is None:
+                return
+            skipped = min(batch.num_rows, max(0, start - self.position))
+            taken = min(batch.num_rows - skipped, stop - self.position - skipped)
+            self._held = batch.slice(skipped + taken) if skipped + taken < batch.num_rows else None
+            self.position += skipped + taken
+            if taken:
+                yield batch.slice(skipped, taken)
+
+    def _next(self) -> pa.RecordBatch | None:
+        try:
+            return next(self._batches, None)
+        except _DAMAGE as error:
+            _refuse(self._name, error)
+
+
+def _opened(source: Any, uri: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(source, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
+    except _DAMAGE as error:
+        raise UnreadableError(f"{uri} has no readable Parquet footer") from error
+
+
+def _refuse(name: str, error: Exception) -> Never:
+    raise UnreadableError(f"{name} is damaged: a page does not match its checksum, its encoding or its type") from error
+
+
+def _names(spec: InputSpec) -> list[str]:
+    return list(dict.fromkeys((spec.id, spec.text, *spec.columns)))
+
+
+def _check_columns(schema: pa.Schema, uri: str, spec: InputSpec) -> None:
+    for name in _names(spec):
+        if schema.names.count(name) != 1:
+            number = "no" if name not in schema.names else "more than one"
+            raise UnreadableError(f"{uri} has {number} column {name!r}; its columns are {', '.join(schema.names)}")
+    text, key = _plain(schema.field(spec.text).type), _plain(schema.field(spec.id).type)
+    if not _is_text(text):
+        raise UnreadableError(f"{uri}: column {spec.text!r} is {text}, and the text of documents must be string")
+    if not (_is_text(key) or pa.types.is_integer(key)):
+        raise UnreadableError(f"{uri}: column {spec.id!r} is {key}, and ids must be string or integer")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    # Some writers leave text without its annotation: then it is binary, in UTF-8 all the same.
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if isinstance(kind, pa.DictionaryType):
+        return _plain(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if kind == pa.string_view() or kind == pa.null():
+        return pa.string()
+    if kind == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if kind == pa.time64("ns"):
+        return pa.time64("us")
+    return pa.duration("us") if kind == pa.duration("ns") else kind
+
+
+def _documents(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
+    try:
+        columns = {column: _values(batch.column(batch.schema.get_field_index(column))) for column in _names(spec)}
+    except _DAMAGE as error:
+        _refuse(name, error)
+    for row in range(batch.num_rows):
+        key, text = columns[spec.id][row], columns[spec.text][row]
+        yield Document(
+            document_id=None if key is None else _text(key),
+            text=None if text is None else _text(text),
+            extra={column: columns[column][row] for column in spec.columns},
+        )
+
+
+def _values(array: pa.Array[Any]) -> list[Any]:
+    kind = _plain(array.type)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if kind in (pa.string(), pa.large_string()):
+        # Parquet does not check that a string is UTF-8: bytes that are not become U+FFFD, and the row lives.
+        raw = array.cast(kind).cast(pa.large_binary())
+        return [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
+    plain: Any = array.cast(kind, safe=False)
+    return list(plain.to_pylist())
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

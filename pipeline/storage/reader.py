@@ -1,0 +1,51 @@
+"""A run's records as an Arrow dataset: what a user reads after a run, from the parts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from pipeline.core.errors import StorageNotFoundError
+from pipeline.core.outcome import RECORD_STATUSES, Status
+from pipeline.core.spec import S3Spec
+from pipeline.storage.layout import RunLayout, shard_id_of
+from pipeline.storage.store import open_store
+
+__all__ = ["read_records"]
+
+
+def read_records(
+    uri: str, status: str | Collection[str] | None = tuple(RECORD_STATUSES), *, s3: S3Spec | None = None
+) -> ds.Dataset:
+    """The rows of a run, lazily; `.to_table(columns=[...])`, `.to_batches()` and filters read only what they need.
+
+    Args:
+        uri: the run's output prefix.
+        status: one status or several; by default those that hold a record (`valid`, `closed`).  None: every row.
+        s3: where S3 is, if not where the environment says.
+
+    Returns:
+        A dataset of the parts that stand now, in the columns of `record_schema`; pages are verified against their
+        checksums as they are read.
+
+    Raises:
+        ValueError: there is no such status.
+        StorageNotFoundError: the run has no parts.
+        StorageError: see `Store`.
+    """
+    store = open_store(uri, S3Spec() if s3 is None else s3)
+    parts = [info.uri for info in store.list(RunLayout(uri).parts_prefix) if shard_id_of(info.uri) is not None]
+    if not parts:
+        raise StorageNotFoundError(f"{uri} holds no parts of a run")
+    options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    dataset = ds.dataset(
+        [store.path(part) for part in parts],
+        filesystem=store.filesystem(),
+        format=ds.ParquetFileFormat(default_fragment_scan_options=options),
+    )
+    if status is None:
+        return dataset
+    wanted = [Status(name).value for name in ([status] if isinstance(status, str) else status)]
+    return dataset.filter(pc.field("_status").isin(wanted))

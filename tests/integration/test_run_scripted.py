@@ -1,0 +1,106 @@
+"""Whole runs: real Ray, real S3, real guides; only the model is played."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from demo.s3 import S3Server
+from pipeline.core.errors import FingerprintError
+from pipeline.run.job import run
+from pipeline.run.progress import Snapshot
+from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
+
+pytestmark = [pytest.mark.ray, pytest.mark.s3]
+
+IDS = [row["document_id"] for row in documents(200)]
+
+
+@pytest.fixture
+def prefix(s3_bucket: str, s3_server: S3Server) -> str:
+    store = store_of(s3_bucket, s3_server.endpoint_url)
+    put_parquet(store, f"{s3_bucket}in/a.parquet", documents(130))
+    put_parquet(store, f"{s3_bucket}in/b.parquet", documents(70, start=130), row_group_rows=7)
+    return s3_bucket
+
+
+def _events(log: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_do(
+    prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log)}})
+    snapshots: list[Snapshot] = []
+    result = run(spec, base=ROOT, progress=snapshots.append)
+    assert result.error is None
+    assert result.exit_code == 0
+    rows = assert_each_once(spec, IDS)
+    assert {row["_status"] for row in rows} == {"valid"}
+    assert all(row["number"] == int(row["_document_id"][1:]) for row in rows)
+    assert result.report is not None
+    assert result.report.balance.outcomes.valid == 200
+    assert snapshots[-1].documents == 200
+    requests = len(_events(log))
+    store = store_of(prefix, s3_server.endpoint_url)
+    etags = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}
+    again = run(spec, base=ROOT)
+    assert again.exit_code == 0
+    assert len(_events(log)) == requests
+    assert {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")} == etags
+
+
+def test_a_worker_that_is_killed_mid_shard_loses_and_doubles_nothing(
+    prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.01}})
+
+    def kill_one() -> None:
+        while not log.exists() or len(_events(log)) < 30:
+            time.sleep(0.05)
+        os.kill(int(str(_events(log)[0]["pid"])), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    result = run(spec, base=ROOT)
+    killer.join()
+    assert result.exit_code == 0
+    assert_each_once(spec, IDS)
+    assert len({event["pid"] for event in _events(log)}) == 3
+
+
+def test_a_document_that_kills_every_engine_is_isolated(prefix: str, s3_server: S3Server) -> None:
+    spec = job(prefix, s3_server.endpoint_url, model={"engine": {"crash_on": "note 77 "}})
+    result = run(spec, base=ROOT)
+    assert result.exit_code == 0
+    rows = assert_each_once(spec, IDS)
+    lost = [row for row in rows if row["_status"] != "valid"]
+    assert [(row["_document_id"], row["_status"], row["_cause"]) for row in lost] == [
+        ("d00077", "failed", "engine_crash")
+    ]
+
+
+def test_another_job_under_the_same_prefix_is_refused_and_told_why(prefix: str, s3_server: S3Server) -> None:
+    first = job(prefix, s3_server.endpoint_url)
+    assert run(first, base=ROOT).exit_code == 0
+    with pytest.raises(FingerprintError, match=r"decoding\.max_tokens: 100 there, 120 here"):
+        run(job(prefix, s3_server.endpoint_url, decoding={"max_tokens": 120}), base=ROOT)
+    store = store_of(prefix, s3_server.endpoint_url)
+    put_parquet(store, f"{prefix}in/b.parquet", documents(70, start=400))
+    with pytest.raises(FingerprintError, match=r"replaced since: s3://.*b\.parquet"):
+        run(first, base=ROOT)
+
+
+@pytest.fixture(autouse=True)
+def _logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pipeline")

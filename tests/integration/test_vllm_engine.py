@@ -1,0 +1,327 @@
+"""A real vLLM engine on a small model of random weights: nothing but the guide holds its completions together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from pipeline.core.errors import EngineDeadError, EngineStartError, RequestRefusedError
+from pipeline.core.spec import ModelSpec, PromptSpec
+from pipeline.decoding import Guide, Vocabulary, review
+from pipeline.engine.base import GuideRequest, Request
+from pipeline.engine.prompts import PromptBuilder, load_tokenizer
+from pipeline.engine.vllm_engine import VllmEngine
+from tests.unit.engine.guides import LIST, OTHER, RECORD, guide_of, saved
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+CONTEXT = 512
+LATER = r'^\{"later":(true|false)\}$'
+CHANT = r"^(ab, ){60}$"
+PATTERNS = (RECORD, OTHER, LIST)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_llama: Path) -> ModelSpec:
+    engine = {"max_model_len": CONTEXT, "max_num_seqs": 16, "enforce_eager": True}
+    return ModelSpec(name=str(tiny_llama), engine=engine)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model: ModelSpec) -> Any:
+    return load_tokenizer(model)
+
+
+@pytest.fixture(scope="module")
+def guides(tokenizer: Any) -> dict[str, Guide]:
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    return {pattern: guide_of(pattern, vocabulary) for pattern in (*PATTERNS, LATER, CHANT)}
+
+
+@pytest.fixture(scope="module")
+def folder(guides: dict[str, Guide], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("guides")
+    for pattern in (*PATTERNS, CHANT):
+        saved(guides[pattern], folder)
+    return folder
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def engine(model: ModelSpec, guides: dict[str, Guide], folder: Path) -> AsyncIterator[VllmEngine]:
+    files = {guides[pattern].fingerprint: _file(folder, guides[pattern]) for pattern in PATTERNS}
+    started = await VllmEngine.start(model, guides=files, guide_backend="recordmill", silence_s=60, start_s=300)
+    yield started
+    await started.close()
+
+
+@pytest.fixture(scope="module")
+def prompt(tokenizer: Any) -> Any:
+    builder = PromptBuilder(tokenizer, PromptSpec(), "{{ text }}", {})
+    return lambda text: builder.build(text).ids
+
+
+def _file(folder: Path, guide: Guide) -> str:
+    return str(folder / f"guide-{guide.fingerprint}.bin")
+
+
+def asked(
+    name: str, prompt_ids: list[int], guide: Guide | None, max_tokens: int, budget: int | None = None, **rest: Any
+) -> Request:
+    prefix = rest.pop("prefix", [])
+    guided = None if guide is None else GuideRequest("recordmill", guide.fingerprint, budget, len(prefix))
+    return Request(name, [*prompt_ids, *prefix], max_tokens, guided, **rest)
+
+
+async def test_records_of_several_guides_are_whole_at_every_budget(
+    engine: VllmEngine, guides: dict[str, Guide], prompt: Any
+) -> None:
+    async def one(number: int) -> None:
+        pattern = PATTERNS[number % 3]
+        guide = guides[pattern]
+        budget = guide.least_tokens + number // 3 % 8
+        request = asked(f"a{number}", prompt(f"document {number}"), guide, budget, budget, temperature=1.0, seed=number)
+        done = await engine.generate(request)
+        assert re.fullmatch(pattern, done.text)
+        marks = review(guide, done.token_ids, budget)
+        assert marks.is_complete
+        assert len(done.token_ids) <= budget
+
+    await asyncio.gather(*(one(number) for number in range(48)))
+
+
+async def test_a_budget_changes_nothing_before_the_step_that_it_tightens(
+    engine: VllmEngine, guides: dict[str, Guide], prompt: Any
+) -> None:
+    guide = guides[RECORD]
+    for number in range(6):
+        ids = prompt(f"document {number}")
+        budget = guide.least_tokens + 4
+        bent = await engine.generate(asked(f"b{number}", ids, guide, budget, budget))
+        free = await engine.generate(asked(f"f{number}", ids, guide, 100))
+        first = review(guide, bent.token_ids, budget).first_tightened
+        assert bent.token_ids[:first] == free.token_ids[:first]
+        assert re.fullmatch(RECORD, free.text)
+
+
+async def test_a_continuation_is_bound_by_what_it_continues(
+    engine: VllmEngine, guides: dict[str, Guide], tokenizer: Any, prompt: Any
+) -> None:
+    guide = guides[RECORD]
+    budget = guide.least_tokens + 10
+    prefix = tokenizer.encode('{"name":"ab', add_special_tokens=False)
+    request = asked("c", prompt("x"), guide, budget - len(prefix), budget, prefix=prefix)
+    done = await engine.generate(request)
+    assert re.fullmatch(RECORD, '{"name":"ab' + done.text)
+    assert review(guide, [*prefix, *done.token_ids], budget).is_complete
+
+
+async def test_the_end_token_is_not_part_of_a_completion(
+    engine: VllmEngine, guides: dict[str, Guide], tokenizer: Any, prompt: Any
+) -> None:
+    done = await engine.generate(asked("e", prompt("x"), guides[OTHER], 100, 100))
+    assert done.finish == "stop"
+    assert tokenizer.eos_token_id not in done.token_ids
+
+
+async def test_a_guide_saved_after_the_start_is_found(
+    engine: VllmEngine, guides: dict[str, Guide], folder: Path, prompt: Any
+) -> None:
+    request = asked("l", prompt("x"), guides[LATER], 40, 40)
+    with pytest.raises(RequestRefusedError, match="no guide"):
+        await engine.generate(request)
+    saved(guides[LATER], folder)
+    assert re.fullmatch(LATER, (await engine.generate(request)).text)
+
+
+async def test_a_repetition_ends_a_completion_and_is_called_one(
+    engine: VllmEngine, guides: dict[str, Guide], prompt: Any
+) -> None:
+    done = await engine.generate(asked("r", prompt("x"), guides[CHANT], 400))
+    assert done.finish == "repetition"
+    assert done.text.startswith("ab, ab, ")
+    assert len(done.text) < 60 * 4
+
+
+async def test_unguided_text_passes_through_a_guided_engine(engine: VllmEngine, prompt: Any) -> None:
+    done = await engine.generate(asked("u", prompt("x"), None, 20, temperature=1.0, seed=1, logprobs=3))
+    assert (done.finish, len(done.token_ids)) == ("length", 20)
+    assert len(done.logprobs) == 20
+    assert all(token_id in step for token_id, step in zip(done.token_ids, done.logprobs, strict=True))
+
+
+async def test_what_cannot_be_served_is_refused_and_its_neighbours_live(
+    engine: VllmEngine, guides: dict[str, Guide], tokenizer: Any, prompt: Any
+) -> None:
+    guide = guides[RECORD]
+    illegal = tokenizer.encode("no record", add_special_tokens=False)
+    requests = [
+        asked("g", prompt("x"), guide, 60, 60),
+        asked("illegal", prompt("x"), guide, 60, 60, prefix=illegal),
+        asked("room", prompt("x"), guide, 10, 60),
+        asked("least", prompt("x"), guide, 60, guide.least_tokens - 1),
+        asked("long", prompt("x" * 4 * CONTEXT), guide, 60),
+        asked("empty", [], guide, 60),
+        asked("zero", prompt("x"), guide, 0),
+        asked("unknown id", [10**6], guide, 60),
+        Request("schema", prompt("x"), 60, GuideRequest("outlines", "no schema")),
+        asked("h", prompt("x"), guide, 60, 60),
+    ]
+    results = await asyncio.gather(*(engine.generate(request) for request in requests), return_exceptions=True)
+    assert [isinstance(result, RequestRefusedError) for result in results] == [False, *[True] * 8, False]
+    assert all("\n" not in str(result) for result in results[1:-1])
+
+
+async def test_the_prefix_cache_serves_and_the_times_add_up(
+    engine: VllmEngine, guides: dict[str, Guide], prompt: Any
+) -> None:
+    ids = prompt("the same beginning " * 20)
+    before = engine.metrics().values
+    first = await engine.generate(asked("p", ids, guides[RECORD], 60, 60))
+    again = await engine.generate(asked("q", ids, guides[RECORD], 60, 60))
+    assert again.token_ids == first.token_ids
+    assert again.cached_tokens >= 128
+    assert min(again.queued_s, again.prefill_s, again.decode_s) >= 0
+    after = engine.metrics().values
+    assert after["prompt_tokens"] - before["prompt_tokens"] == 2 * len(ids)
+    assert after["cached_tokens"] - before["cached_tokens"] == first.cached_tokens + again.cached_tokens
+    assert after["output_tokens"] - before["output_tokens"] >= 2 * len(first.token_ids)
+    assert after["in_flight"] == 0
+
+
+async def test_a_cancelled_request_leaves_the_engine_free(engine: VllmEngine, prompt: Any) -> None:
+    waiting = asyncio.create_task(engine.generate(asked("x", prompt("x"), None, 400, temperature=1.0, seed=5)))
+    await asyncio.sleep(0.3)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert (await engine.generate(asked("y", prompt("y"), None, 5))).token_ids
+
+
+async def test_the_engine_says_what_it_is(engine: VllmEngine) -> None:
+    assert re.fullmatch(r"vllm \d+\.\d+\.\d+\S* tiny-llama", engine.name)
+    assert engine.max_model_len == CONTEXT
+
+
+def descendants(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield int(child)
+            yield from descendants(int(child))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def engine_processes(pid: int) -> list[int]:
+    return [child for child in descendants(pid) if "VLLM" in Path(f"/proc/{child}/stat").read_text()]
+
+
+def all_gone(pids: list[int]) -> bool:
+    """Within a generous time; a test of the promise, not of the clock."""
+    for _ in range(300):
+        if not any(is_running(pid) for pid in pids):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+class TestDeath:
+    """Each test has an engine of its own, and ends it."""
+
+    @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
+    async def test_a_dead_or_frozen_engine_core_ends_every_request_and_leaves_nothing(
+        self, fault: signal.Signals, model: ModelSpec, prompt: Any
+    ) -> None:
+        before = set(engine_processes(os.getpid()))
+        engine = await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=4, start_s=300)
+        pids = [pid for pid in engine_processes(os.getpid()) if pid not in before]
+        try:
+            assert len(pids) >= 2
+            waiting = [
+                asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
+                for n in range(4)
+            ]
+            await asyncio.sleep(0.5)
+            os.kill(pids[0], fault)
+            results = await asyncio.gather(*waiting, return_exceptions=True)
+            assert [type(result) for result in results] == [EngineDeadError] * 4
+            with pytest.raises(EngineDeadError):
+                await engine.generate(asked("after", prompt("x"), None, 5))
+        finally:
+            await engine.close()
+        assert all_gone(pids)
+
+    async def test_nothing_outlives_a_killed_owner(self, model: ModelSpec) -> None:
+        owner = subprocess.Popen(
+            [sys.executable, "-c", OWNER, model.name], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+        )
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"ready\n"
+        pids = [*descendants(owner.pid)]
+        assert any(pid in pids for pid in engine_processes(owner.pid))
+        owner.kill()
+        owner.wait()
+        assert all_gone(pids)
+
+
+OWNER = """
+import asyncio, sys
+from pipeline.core.spec import ModelSpec
+from pipeline.engine.vllm_engine import VllmEngine
+
+async def main():
+    model = ModelSpec(name=sys.argv[1], engine={"max_model_len": 512, "max_num_seqs": 4, "enforce_eager": True})
+    await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=300)
+    print("ready", flush=True)
+    await asyncio.sleep(600)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+class TestStart:
+    async def test_an_engine_that_is_not_ready_in_time_is_given_up_and_leaves_nothing(self, model: ModelSpec) -> None:
+        before = set(engine_processes(os.getpid()))
+        with pytest.raises(EngineStartError, match="not ready after 3 s"):
+            await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=3)
+        assert all_gone([pid for pid in engine_processes(os.getpid()) if pid not in before])
+
+    @pytest.mark.parametrize("engine", [{"max_model_len": 10**9}, {"dtype": "float7"}, {"quantization": "none such"}])
+    async def test_what_vllm_cannot_start_with_is_said_in_one_line(
+        self, model: ModelSpec, engine: dict[str, Any]
+    ) -> None:
+        spec = ModelSpec(name=model.name, engine=engine)
+        with pytest.raises(EngineStartError) as caught:
+            await VllmEngine.start(spec, guides={}, guide_backend="none", silence_s=60, start_s=300)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["xgrammar", pytest.param("guidance", marks=pytest.mark.soak), pytest.param("outlines", marks=pytest.mark.soak)],
+)
+async def test_a_stock_backend_can_be_chosen_by_name(model: ModelSpec, prompt: Any, backend: Any) -> None:
+    schema = '{"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"],"additionalProperties":false}'
+    engine = await VllmEngine.start(model, guides={}, guide_backend=backend, silence_s=60, start_s=300)
+    try:
+        request = Request("s", prompt("x"), 60, GuideRequest(backend, schema), temperature=1.0, seed=3)
+        done = await engine.generate(request)
+        assert done.text.lstrip().startswith("{")
+    finally:
+        await engine.close()

@@ -1,0 +1,1 @@
+"""The catalogue, by kind of type."""

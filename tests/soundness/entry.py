@@ -1,0 +1,45 @@
+"""One entry of the catalogue: a type that a user may write, and what may be expected of its grammar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+__all__ = ["Entry", "entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A named type with expectation hints.
+
+    `may_be_refused` and `may_widen` say which verdicts the compiler is free to give; every other entry must be
+    compiled with all verdicts enforced.  `over_restricting` says in words what the grammar leaves out on purpose.
+    `instances` draws Python values of the type, or JSON values that validate into it; where it is None they come from
+    the type's JSON Schema.  With `over_restricting`, an explicit `instances` draws only what the grammar promises.
+
+    Tags that the tests read: `no_json` (no JSON text validates), `as_drawn` (the dump differs from what was read),
+    `unwritten` (Pydantic itself writes the values in a form that the grammar leaves out).
+    """
+
+    name: str
+    type: Any
+    tags: frozenset[str] = frozenset()
+    may_be_refused: bool = False
+    may_widen: bool = False
+    over_restricting: str | None = None
+    instances: st.SearchStrategy[Any] | None = None
+
+
+def entry(
+    name: str,
+    tp: Any,
+    *tags: str,
+    may_be_refused: bool = False,
+    may_widen: bool = False,
+    over_restricting: str | None = None,
+    instances: st.SearchStrategy[Any] | None = None,
+) -> Entry:
+    """An `Entry` with its tags as arguments."""
+    return Entry(name, tp, frozenset(tags), may_be_refused, may_widen, over_restricting, instances)

@@ -1,0 +1,30 @@
+"""The catalogue of types that the compiler is proved on: one flat, named list."""
+
+from __future__ import annotations
+
+from tests.soundness.catalogue import configured, containers, formats, numbers, objects, text, unions
+from tests.soundness.entry import Entry
+
+__all__ = ["CATALOGUE", "find_entry"]
+
+CATALOGUE: tuple[Entry, ...] = (
+    *numbers.ENTRIES,
+    *text.ENTRIES,
+    *formats.ENTRIES,
+    *containers.ENTRIES,
+    *objects.ENTRIES,
+    *configured.ENTRIES,
+    *unions.ENTRIES,
+)
+
+
+def find_entry(name: str) -> Entry:
+    """The entry of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for candidate in CATALOGUE:
+        if candidate.name == name:
+            return candidate
+    raise KeyError(name)

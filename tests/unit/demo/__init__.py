@@ -1,0 +1,1 @@
+"""Tests of the demonstration: documents, models, server, and the example jobs."""

@@ -1,0 +1,95 @@
+"""The report and records in a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from pipeline.core.document import Document
+from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.report.terminal import BAR_CELLS, records_beside_text, report_lines
+from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
+
+TEXT = "ACME LTD\nTotal: 9.00\x1b]0;owned\x07 [bold]not markup[/bold] [red"
+
+
+def printed(renderable: RenderableType, width: int = 110, *, has_colour: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=has_colour, color_system="truecolor" if has_colour else None
+    )
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_counts_are_those_of_the_report() -> None:
+    shown = printed(report_lines(report_of(plan_of(4), {0: [valid("a"), valid("b"), closed("c"), lost("d")]})))
+    assert "All 4 documents have exactly one outcome" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["█", "valid", "2", "50.0%"] in lines
+    assert ["▓", "closed", "1", "25.0%", "budget", "1"] in lines
+    assert ["=", "documents", "in", "4"] in lines
+
+
+def test_the_bar_is_as_long_as_it_says_and_no_status_vanishes_from_it() -> None:
+    rows = [valid(str(index)) for index in range(2000)]
+    shown = printed(report_lines(report_of(plan_of(2001), {0: [*rows, lost("x")]})))
+    (bar,) = [line for line in shown.splitlines() if line.startswith("██")]
+    assert len(bar) == BAR_CELLS
+    assert "╳" in bar
+
+
+def test_what_is_missing_or_does_not_add_up_is_said() -> None:
+    plan = plan_of(3, 2)
+    shown = printed(report_lines(report_of(plan, {0: [valid("a"), valid("b")]})))
+    assert "The counts do not add up" in shown
+    assert "holds 2 rows; the plan has 3" in shown
+    assert plan.shards[1].shard_id in shown
+    assert "≠ documents in" in shown
+
+
+def test_an_empty_run_is_two_lines() -> None:
+    assert len(printed(report_lines(report_of(plan_of(), {}))).split("\n")) == 3
+
+
+@pytest.mark.parametrize("width", [60, 110])
+def test_hostile_text_is_neither_markup_nor_control(width: int) -> None:
+    outcome = Outcome(TEXT, Status.INVALID, Cause.VALIDATOR, detail=TEXT, raw=TEXT)
+    shown = printed(records_beside_text([(Document(TEXT, TEXT), outcome)]), width)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "[bold]" in shown
+
+
+def test_record_spans_and_bent_fields_stand_beside_the_text() -> None:
+    outcome = Outcome(
+        "a",
+        Status.CLOSED,
+        Cause.BUDGET,
+        record={"vendor": "ACME LTD"},
+        shaped_fields=("vendor",),
+        spans=(Span("vendor", 0, 8),),
+        output_tokens=12,
+        budget_tokens=64,
+    )
+    shown = printed(records_beside_text([(Document("a", TEXT), outcome)]))
+    first = next(line for line in shown.splitlines() if "ACME" in line)
+    assert "{" in first
+    assert "shaped: vendor" in shown
+    assert "vendor: characters 0–8" in shown
+    assert "12 of 64 tokens" in shown
+    coloured = printed(records_beside_text([(Document("a", TEXT), outcome)]), has_colour=True)
+    assert "\x1b[1;4;32mACME LTD\x1b[0m" in coloured
+
+
+def test_a_document_without_text_or_generation_says_so() -> None:
+    shown = printed(records_beside_text([(Document("a", None), lost("a", cause=Cause.NULL_TEXT))]))
+    assert "no text" in shown
+    assert "nothing generated" in shown
+
+
+def test_a_long_text_is_cut_and_says_by_how_much() -> None:
+    shown = printed(records_beside_text([(Document("a", "x" * 5000), lost("a"))]))
+    assert "3,500 more characters" in shown

@@ -1,0 +1,210 @@
+"""The loop of a submission, on a simulated cluster and a made-up clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.core.document import Plan, Shard
+from pipeline.core.errors import (
+    ClusterError,
+    EngineDeadError,
+    EngineError,
+    EngineStartError,
+    InterruptedRunError,
+    LimitReachedError,
+    StorageError,
+)
+from pipeline.run.ledger import Ledger, StopRule
+from tests.unit.run.simulated import Faults, Row, SimulatedCluster, rows, shard_of, simulate
+
+
+def _ledger(*sizes: int, present: tuple[str, ...] = ()) -> Ledger:
+    shards = tuple(shard_of(number, size) for number, size in enumerate(sizes))
+    return Ledger(Plan("f" * 16, (), shards), present)
+
+
+def _stored_rows(cluster: SimulatedCluster) -> Counter[Row]:
+    return Counter(row for part in cluster.parts.values() for row, _ in part)
+
+
+def _planned_rows(shards: dict[str, Shard]) -> Counter[Row]:
+    return Counter(row for shard in shards.values() for row in rows(shard))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.integers(1, 5),
+    st.sets(st.tuples(st.integers(0, 11), st.integers(0, 39)), max_size=4),
+    st.integers(0, 1000),
+)
+def test_every_row_has_one_outcome_and_only_poison_is_lost(
+    sizes: list[int], engines: int, poison: set[tuple[int, int]], seed: int
+) -> None:
+    ledger = _ledger(*sizes)
+    faults = Faults({(f"s3://b/{number}.parquet", 0, row) for number, row in poison}, failure=0.1)
+    cluster = SimulatedCluster(engines, faults, seed)
+    simulate(ledger, cluster, engines=engines, attempts=20).driver.run()
+    assert ledger.is_complete
+    assert _stored_rows(cluster) == _planned_rows(ledger.shards)
+    crashed = {row for part in cluster.parts.values() for row, is_valid in part if not is_valid}
+    assert crashed == faults.poison & _planned_rows(ledger.shards).keys()
+    for shard_id, part in cluster.parts.items():
+        assert [row for row, _ in part] == rows(ledger.shards[shard_id])
+
+
+def test_a_thousand_engines_and_ten_million_documents_take_one_assignment_a_shard() -> None:
+    ledger = _ledger(*([1000] * 10_000))
+    cluster = SimulatedCluster(1000, Faults())
+    simulation = simulate(ledger, cluster, engines=1000)
+    simulation.driver.run()
+    assert ledger.documents == 10_000_000
+    assert sum(cluster.attempts.values()) == 10_000
+    assert len(cluster.started) == 1000
+    # Ten shards an engine, one after the other, and the start: no engine idles while there is work.
+    assert cluster.now <= 10 * 1001 * cluster.row_s + cluster.start_s + 5
+
+
+def test_one_poison_document_costs_a_bounded_number_of_workers() -> None:
+    ledger = _ledger(1024, 1024, 1024)
+    poison: Row = ("s3://b/1.parquet", 0, 777)
+    cluster = SimulatedCluster(1, Faults({poison}))
+    simulate(ledger, cluster, engines=1).driver.run()
+    assert [row for part in cluster.parts.values() for row, is_valid in part if not is_valid] == [poison]
+    # Two deaths as a whole shard, one for each halving to a single row, two alone: the first may take a neighbour.
+    assert len(cluster.alone) == 2 + 9 + 2
+    assert all(held == 1 for _, held in cluster.alone[1:])
+
+
+def test_a_neighbour_of_poison_is_decoded_at_most_twice() -> None:
+    ledger = _ledger(64, 64)
+    cluster = SimulatedCluster(1, Faults({("s3://b/0.parquet", 0, 0)}))
+    simulate(ledger, cluster, engines=1).driver.run()
+    innocent = list(ledger.shards)[1]
+    assert cluster.attempts[innocent] <= 2
+
+
+def test_halves_that_an_earlier_submission_stored_are_not_decoded_again() -> None:
+    ledger = _ledger(8)
+    cluster = SimulatedCluster(1, Faults({("s3://b/0.parquet", 0, 0)}))
+    (shard,) = ledger.shards.values()
+    good_half = shard.halves()[1]
+    cluster.halves[good_half.shard_id] = [(row, True) for row in rows(good_half)]
+    simulate(ledger, cluster, engines=1).driver.run()
+    assert good_half.shard_id not in cluster.attempts
+    assert _stored_rows(cluster) == _planned_rows(ledger.shards)
+
+
+def test_shards_with_a_part_are_not_done_again() -> None:
+    first = _ledger(5, 5, 5)
+    present = tuple(list(first.shards)[:2])
+    ledger = _ledger(5, 5, 5, present=present)
+    cluster = SimulatedCluster(2, Faults())
+    simulate(ledger, cluster, engines=2).driver.run()
+    assert ledger.is_complete
+    assert not set(present) & cluster.attempts.keys()
+
+
+def test_a_shard_that_always_fails_is_given_up_and_the_others_are_done() -> None:
+    ledger = _ledger(5, 5)
+    cluster = SimulatedCluster(1, Faults(failure=1.0))
+    simulation = simulate(ledger, cluster, engines=1)
+    simulation.driver.run()
+    assert simulation.dispatcher.given_up.keys() == ledger.shards.keys()
+    assert all(count == 3 for count in cluster.attempts.values())
+
+
+def test_a_store_that_stays_away_ends_the_run_as_resumable() -> None:
+    cluster = SimulatedCluster(2, Faults(failure=1.0, error=lambda: StorageError("503")))
+    with pytest.raises(StorageError) as caught:
+        simulate(_ledger(*([5] * 50)), cluster, engines=2).driver.run()
+    assert caught.value.exit_code == 3
+    assert max(cluster.attempts.values()) == 3
+
+
+def test_a_worker_that_fails_while_others_work_is_replaced() -> None:
+    ledger = _ledger(*([5] * 40))
+    cluster = SimulatedCluster(2, Faults(bad_workers=frozenset({"w0"})))
+    simulate(ledger, cluster, engines=2, attempts=10).driver.run()
+    assert ledger.is_complete
+    assert len(cluster.started) == 3
+
+
+def test_workers_that_always_die_end_the_run() -> None:
+    cluster = SimulatedCluster(2, Faults(death=1.0))
+    with pytest.raises(EngineDeadError, match="died in a row"):
+        simulate(_ledger(*([5] * 400)), cluster, engines=2).driver.run()
+    assert len(cluster.started) < 40
+
+
+def test_workers_that_never_start_end_the_run_with_their_reason() -> None:
+    cluster = SimulatedCluster(2, Faults(start=1.0))
+    with pytest.raises(EngineError, match="no start"):
+        simulate(_ledger(5, 5), cluster, engines=2).driver.run()
+
+
+def test_an_engine_that_cannot_start_as_configured_is_not_tried_again() -> None:
+    cluster = SimulatedCluster(1, Faults(start=1.0, start_error=lambda: EngineStartError("no such model")))
+    with pytest.raises(EngineStartError, match="no such model"):
+        simulate(_ledger(5, 5), cluster, engines=1).driver.run()
+    assert len(cluster.started) == 1
+
+
+def test_a_cluster_without_room_is_an_error_that_says_so() -> None:
+    with pytest.raises(ClusterError, match="no room"):
+        simulate(_ledger(5), SimulatedCluster(0, Faults()), engines=1).driver.run()
+
+
+def test_room_for_fewer_engines_than_asked_for_is_enough() -> None:
+    ledger = _ledger(*([5] * 20))
+    simulate(ledger, SimulatedCluster(1, Faults()), engines=4).driver.run()
+    assert ledger.is_complete
+
+
+def test_an_automatic_fleet_grows_with_the_cluster() -> None:
+    ledger = _ledger(*([1000] * 100))
+    cluster = SimulatedCluster(1, Faults())
+    simulation = simulate(ledger, cluster)
+
+    def grow(snapshot: object) -> None:
+        cluster.room = 4
+
+    simulation.driver._progress = grow  # type: ignore[assignment]
+    simulation.driver.run()
+    assert len(cluster.started) == 4
+
+
+def test_want_of_memory_halves_the_concurrency_of_later_workers() -> None:
+    cluster = SimulatedCluster(1, Faults(memory_deaths=2))
+    simulate(_ledger(5), cluster, engines=1).driver.run()
+    assert cluster.started == [64, 32, 16]
+
+
+def test_a_stop_leaves_what_is_committed_and_a_second_submission_completes_it() -> None:
+    ledger = _ledger(*([100] * 20))
+    cluster = SimulatedCluster(2, Faults())
+    simulation = simulate(ledger, cluster, engines=2)
+    cluster.stop_at = (8.0, simulation.stop)
+    with pytest.raises(InterruptedRunError, match="SIGTERM"):
+        simulation.driver.run()
+    done = dict(cluster.parts)
+    assert 0 < len(done) < 20
+    again = _ledger(*([100] * 20), present=tuple(done))
+    second = SimulatedCluster(2, Faults())
+    second.parts = dict(done)
+    simulate(again, second, engines=2).driver.run()
+    assert again.is_complete
+    assert not done.keys() & second.attempts.keys()
+
+
+def test_too_few_records_stop_the_run_early() -> None:
+    ledger = _ledger(*([10] * 100))
+    recordless = {(f"s3://b/{number}.parquet", 0, row) for number in range(100) for row in range(6)}
+    cluster = SimulatedCluster(1, Faults(recordless=recordless))
+    with pytest.raises(LimitReachedError, match="stop_if_valid_below"):
+        simulate(ledger, cluster, engines=1, stop_rule=StopRule(0.5, 20)).driver.run()
+    assert 20 <= ledger.documents < 100

@@ -1,0 +1,409 @@
+"""Documents: each row of the input is given once, whatever its neighbours are like."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.core.document import Document, InputObject, Piece, Shard
+from pipeline.core.errors import InputError, UnreadableError
+from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.storage import text_input
+from pipeline.storage.documents import (
+    DocumentReader,
+    check_columns,
+    list_input,
+    list_objects,
+    passed_columns,
+    read_piece,
+)
+from pipeline.storage.local import LocalStore
+from tests.stores import MemoryStore
+
+DOCS = "s3://memory/docs/"
+SPEC = InputSpec(uri=DOCS)
+LIMITS = LimitsSpec()
+
+
+def _parquet(table: pa.Table, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **{"write_page_checksum": True, **options})
+    return sink.getvalue().to_pybytes()
+
+
+def _rows(count: int, *, start: int = 0) -> pa.Table:
+    return pa.table(
+        {"document_id": [f"d{n}" for n in range(start, start + count)], "text": [f"text {n}" for n in range(count)]}
+    )
+
+
+def _store(**objects: bytes) -> MemoryStore:
+    store = MemoryStore()
+    for name, data in objects.items():
+        store.put(DOCS + name.replace("__", "."), data)
+    return store
+
+
+def _pieces(item: InputObject) -> list[Piece]:
+    return [Piece(item.uri, item.etag, index, 0, rows) for index, rows in enumerate(item.row_group_rows) if rows]
+
+
+def _all(store: MemoryStore, spec: InputSpec = SPEC, limits: LimitsSpec = LIMITS) -> list[Document]:
+    return [
+        document
+        for item in list_input(store, spec)
+        for piece in _pieces(item)
+        for document in read_piece(store, piece, spec, limits)
+    ]
+
+
+def test_a_listing_says_what_the_footers_say() -> None:
+    store = _store(b__parquet=_parquet(_rows(5), row_group_size=2), a__parquet=_parquet(_rows(0)))
+    first, second = list_input(store, SPEC)
+    assert (first.uri, first.rows, first.unreadable) == (DOCS + "a.parquet", 0, None)
+    assert (second.uri, second.row_group_rows, second.rows) == (DOCS + "b.parquet", (2, 2, 1), 5)
+    assert len(second.row_group_bytes) == 3
+    assert second.etag == store.list(DOCS)[1].etag
+    assert second.size_bytes == store.list(DOCS)[1].size_bytes
+
+
+def test_rows_come_in_order_with_ids_and_texts() -> None:
+    documents = _all(_store(a__parquet=_parquet(_rows(300), row_group_size=128)))
+    assert [document.document_id for document in documents] == [f"d{n}" for n in range(300)]
+    assert [document.text for document in documents] == [f"text {n}" for n in range(300)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 90),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+)
+def test_shards_of_any_cut_in_any_order_hold_each_row_once(
+    rows: int, group: int, cut: int, order: Any, is_shuffled: bool
+) -> None:
+    store = _store(a__parquet=_parquet(_rows(rows), row_group_size=group))
+    [item] = list_input(store, SPEC)
+    pieces = [
+        Piece(item.uri, item.etag, index, start, min(start + cut, count))
+        for index, count in enumerate(item.row_group_rows)
+        for start in range(0, count, cut)
+    ]
+    if is_shuffled:
+        order.shuffle(pieces)
+    reader = DocumentReader(store, SPEC, LIMITS)
+    read = {piece: list(reader.read(piece)) for piece in pieces}
+    assert all(len(read[piece]) == piece.rows for piece in pieces)
+    in_order = sorted(pieces, key=lambda piece: (piece.row_group, piece.row_start))
+    assert [document.document_id for piece in in_order for document in read[piece]] == [f"d{n}" for n in range(rows)]
+
+
+def test_pieces_in_order_are_served_by_one_pass() -> None:
+    store = _store(a__parquet=_parquet(_rows(1000)))
+    [item] = list_input(store, SPEC)
+    reader = DocumentReader(store, SPEC, LIMITS)
+    store.calls.clear()
+    for start in range(0, 1000, 100):
+        assert len(list(reader.read(Piece(item.uri, item.etag, 0, start, start + 100)))) == 100
+    assert store.calls == [("open_input", item.uri)]
+
+
+def test_a_piece_that_was_dropped_halfway_spoils_no_other() -> None:
+    store = _store(a__parquet=_parquet(_rows(1000)))
+    [item] = list_input(store, SPEC)
+    reader = DocumentReader(store, SPEC, LIMITS)
+    first = reader.read(Piece(item.uri, item.etag, 0, 0, 100))
+    assert next(first).document_id == "d0"
+    assert [d.document_id for d in reader.read(Piece(item.uri, item.etag, 0, 100, 102))] == ["d100", "d101"]
+    first.close()  # type: ignore[attr-defined]
+    assert [d.document_id for d in reader.read(Piece(item.uri, item.etag, 0, 102, 104))] == ["d102", "d103"]
+
+
+def test_the_halves_of_a_shard_are_the_shard() -> None:
+    store = _store(a__parquet=_parquet(_rows(7), row_group_size=3), b__parquet=_parquet(_rows(4, start=7)))
+    shard = Shard(tuple(piece for item in list_input(store, SPEC) for piece in _pieces(item)))
+    halves = [
+        document.document_id
+        for half in shard.halves()
+        for piece in half.pieces
+        for document in read_piece(store, piece, SPEC, LIMITS)
+    ]
+    assert halves == [f"d{n}" for n in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array([1, None], pa.int64()), ["1", None]),
+        (pa.array(["a", None], pa.large_string()), ["a", None]),
+        (pa.array(["a", None]).dictionary_encode(), ["a", None]),
+        (pa.array([b"a", None]), ["a", None]),
+        (pa.array([None, None], pa.null()), [None, None]),
+    ],
+    ids=str,
+)
+def test_ids_may_be_strings_or_integers(ids: pa.Array, expected: Sequence[str | None]) -> None:
+    documents = _all(_store(a__parquet=_parquet(pa.table({"document_id": ids, "text": ["x", None]}))))
+    assert [document.document_id for document in documents] == expected
+    assert [document.text for document in documents] == ["x", None]
+
+
+def test_text_that_is_not_utf8_is_read_and_its_neighbours_too() -> None:
+    odd = pa.array([b"fine", b"lone \xed\xa0\x80", b"cut \xe2\x82", b"nul \x00"]).view(pa.string())
+    table = pa.table({"document_id": ["a", "b", "c", "d"], "text": odd})
+    texts = [document.text or "" for document in _all(_store(a__parquet=_parquet(table)))]
+    assert texts[0] == "fine"
+    assert texts[1].startswith("lone \ufffd")
+    assert texts[2] == "cut \ufffd"
+    assert texts[3] == "nul \x00"
+
+
+def test_columns_are_passed_through_as_they_are() -> None:
+    at = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
+    extra = {
+        "pages": pa.array([3, None], pa.int16()),
+        "labels": pa.array([["a"], []], pa.list_(pa.string())),
+        "at": pa.array([at, None], pa.timestamp("ns", "UTC")),
+        "source": pa.array(["x", "y"]).dictionary_encode(),
+        "meta": pa.array([{"k": 1.5}, None]),
+    }
+    store = _store(a__parquet=_parquet(pa.table({"document_id": ["a", "b"], "text": ["", ""], **extra})))
+    spec = SPEC.model_copy(update={"columns": tuple(extra)})
+    first, second = _all(store, spec)
+    assert first.extra == {"pages": 3, "labels": ["a"], "at": at, "source": "x", "meta": {"k": 1.5}}
+    assert second.extra == {"pages": None, "labels": [], "at": None, "source": "y", "meta": None}
+    assert passed_columns(store, list_input(store, spec), spec) == {
+        "pages": pa.int16(),
+        "labels": pa.list_(pa.string()),
+        "at": pa.timestamp("us", "UTC"),
+        "source": pa.string(),
+        "meta": pa.struct([("k", pa.float64())]),
+    }
+
+
+def test_passed_integers_of_two_widths_are_int64_and_other_differences_are_refused() -> None:
+    def table(kind: pa.DataType) -> bytes:
+        return _parquet(_rows(1).append_column("pages", pa.array([1]).cast(kind)))
+
+    spec = SPEC.model_copy(update={"columns": ("pages",)})
+    store = _store(a__parquet=table(pa.int16()), b__parquet=table(pa.int32()))
+    assert passed_columns(store, list_input(store, spec), spec) == {"pages": pa.int64()}
+    store.put(DOCS + "c.parquet", table(pa.string()))
+    with pytest.raises(InputError, match=r"'pages' is int64 in .*a\.parquet, but string in .*c\.parquet"):
+        passed_columns(store, list_input(store, spec), spec)
+
+
+def _damaged_objects() -> dict[str, tuple[bytes, str]]:
+    good = _parquet(_rows(3))
+    return {
+        "empty": (b"", "no readable Parquet footer"),
+        "cut": (good[: len(good) // 2], "no readable Parquet footer"),
+        "footerless": (good[:-20] + b"\x00" * 16 + b"PAR1", "no readable Parquet footer"),
+        "text": (b"just some text", "no readable Parquet footer"),
+        "column_missing": (_parquet(_rows(3).rename_columns(["document_id", "body"])), "no column 'text'"),
+        "text_is_number": (_parquet(pa.table({"document_id": ["a"], "text": [1]})), "'text' is int64"),
+        "id_is_float": (_parquet(pa.table({"document_id": [1.5], "text": ["a"]})), "'document_id' is double"),
+    }
+
+
+@pytest.mark.parametrize("kind", _damaged_objects())
+def test_a_bad_object_is_listed_with_its_reason_and_the_others_are_read(kind: str) -> None:
+    data, reason = _damaged_objects()[kind]
+    store = _store(a__parquet=data, b__parquet=_parquet(_rows(2)))
+    bad, good = list_input(store, SPEC)
+    assert bad.unreadable is not None
+    assert reason in bad.unreadable
+    assert bad.uri in bad.unreadable
+    assert bad.rows == 0
+    assert good.rows == 2
+    check_columns(store, (bad, good), SPEC)
+    assert len(_all(store)) == 2
+
+
+def test_an_input_that_cannot_be_read_at_all_is_an_error_that_shows_the_columns() -> None:
+    store = _store(a__parquet=_parquet(_rows(3)))
+    spec = InputSpec(uri=DOCS, text="body")
+    with pytest.raises(InputError, match=r"a\.parquet has no column 'body'; its columns are document_id, text"):
+        check_columns(store, list_input(store, spec), spec)
+
+
+def test_a_vanished_or_replaced_object_is_unreadable() -> None:
+    store = _store(a__parquet=_parquet(_rows(3)))
+    [piece] = _pieces(list_input(store, SPEC)[0])
+    store.put(DOCS + "a.parquet", _parquet(_rows(4)))
+    with pytest.raises(UnreadableError, match="changed"):
+        list(read_piece(store, piece, SPEC, LIMITS))
+    del store.objects[DOCS + "a.parquet"]
+    with pytest.raises(UnreadableError, match="vanished"):
+        list(read_piece(store, piece, SPEC, LIMITS))
+
+
+def test_a_flipped_bit_in_a_page_is_found_and_other_row_groups_live() -> None:
+    data = _parquet(_rows(200), row_group_size=100, compression="none", use_dictionary=False)
+    position = data.index(b"text 150")
+    store = _store(a__parquet=data[:position] + b"T" + data[position + 1 :])
+    first, second = _pieces(list_input(store, SPEC)[0])
+    assert len(list(read_piece(store, first, SPEC, LIMITS))) == 100
+    with pytest.raises(UnreadableError, match=r"row group 1 of .*a\.parquet is damaged"):
+        list(read_piece(store, second, SPEC, LIMITS))
+
+
+def test_a_row_group_that_lacks_planned_rows_is_unreadable() -> None:
+    store = _store(a__parquet=_parquet(_rows(3)))
+    [piece] = _pieces(list_input(store, SPEC)[0])
+    for longer in (
+        Piece(piece.uri, piece.etag, 0, 0, 5),
+        Piece(piece.uri, piece.etag, 0, 4, 5),
+        Piece(piece.uri, piece.etag, 1, 0, 1),
+    ):
+        with pytest.raises(UnreadableError):
+            list(read_piece(store, longer, SPEC, LIMITS))
+
+
+def test_a_row_group_above_the_limit_is_refused_before_it_is_read() -> None:
+    store = _store(a__parquet=_parquet(_rows(1000)))
+    [piece] = _pieces(list_input(store, SPEC)[0])
+    with pytest.raises(UnreadableError, match=r"row group 0 of .* more than limits\.row_group_bytes 100"):
+        list(read_piece(store, piece, SPEC, LimitsSpec(row_group_bytes=100)))
+
+
+def test_bookkeeping_objects_are_left_out_and_partitions_are_not() -> None:
+    store = MemoryStore()
+    for name in (
+        "_SUCCESS",
+        ".hidden.parquet",
+        "_delta_log/0.parquet",
+        "day=1/a.parquet",
+        "_day=1/b.parquet",
+        "c.parquet",
+    ):
+        store.put(DOCS + name, _parquet(_rows(1)))
+    listed = [info.uri.removeprefix(DOCS) for info in list_objects(store, SPEC)]
+    assert listed == ["_day=1/b.parquet", "c.parquet", "day=1/a.parquet"]
+    assert [item.uri for item in list_input(store, SPEC)] == [DOCS + name for name in listed]
+    one = InputSpec(uri=DOCS + ".hidden.parquet")
+    assert len(list_objects(store, one)) == 1
+
+
+def test_several_uris_are_one_input_and_an_empty_one_is_named() -> None:
+    store = _store(a__parquet=_parquet(_rows(1)), b__parquet=_parquet(_rows(1)))
+    spec = InputSpec(uri=(DOCS + "b*", DOCS, DOCS + "a.parquet"))
+    assert [info.uri for info in list_objects(store, spec)] == [DOCS + "a.parquet", DOCS + "b.parquet"]
+    with pytest.raises(InputError, match="s3://memory/nothing/"):
+        list_objects(store, InputSpec(uri=(DOCS, "s3://memory/nothing/")))
+
+
+def test_files_of_this_machine_are_read_the_same(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.parquet").write_bytes(_parquet(_rows(3)))
+    (tmp_path / "docs" / "_SUCCESS").write_bytes(b"")
+    store = LocalStore()
+    for uri in (str(tmp_path / "docs"), f"file://{tmp_path}/docs/", str(tmp_path / "docs" / "*.parquet")):
+        spec = InputSpec(uri=uri)
+        [item] = list_input(store, spec)
+        [piece] = _pieces(item)
+        assert [d.document_id for d in read_piece(store, piece, spec, LIMITS)] == ["d0", "d1", "d2"]
+
+
+class TestLines:
+    """JSONL."""
+
+    def test_rows_are_lines_and_blank_ones_are_none(self) -> None:
+        lines = [b'\xef\xbb\xbf{"document_id": "a", "text": "x"}', b"", b"  \r", b'{"document_id": 7, "text": null}\r']
+        store = _store(a__jsonl=b"\n".join([*lines, b'{"text": "last"}']))
+        [item] = list_input(store, SPEC)
+        assert item.row_group_rows == (3,)
+        assert _all(store) == [Document("a", "x"), Document("7", None), Document(None, "last")]
+
+    def test_a_line_that_is_no_row_says_so_and_costs_no_other(self) -> None:
+        lines = ["{}", "not json", "[1]", '{"document_id": true}', '{"document_id": "e", "text": 5}', "[" * 100_000]
+        documents = _all(_store(a__jsonl="\n".join([*lines, '{"document_id": "z", "text": "z"}']).encode()))
+        reasons = [document.unreadable for document in documents]
+        assert reasons == [
+            None,
+            "the line is not a JSON object",
+            "the line is not a JSON object",
+            "'document_id' is neither a string nor an integer",
+            "'text' is not a string",
+            "the line is not a JSON object",
+            None,
+        ]
+        assert documents[4].document_id == "e"
+        assert documents[-1] == Document("z", "z")
+
+    def test_a_line_beyond_all_bounds_is_one_unreadable_row(self) -> None:
+        limits = LimitsSpec(document_bytes=1)
+        long = json.dumps({"document_id": "a", "text": "x" * 2_000_000})
+        store = _store(a__jsonl=f'{long}\n{{"document_id": "b", "text": "y"}}\n{long}'.encode())
+        first, second, third = _all(store, limits=limits)
+        assert first.unreadable is not None
+        assert "bytes" in first.unreadable
+        assert second == Document("b", "y")
+        assert third.unreadable == first.unreadable
+
+    def test_lone_surrogates_become_readable(self) -> None:
+        [document] = _all(_store(a__jsonl=b'{"document_id": "\\ud800", "text": "\\ud83d\\ude00 \\udfff"}'))
+        assert document == Document("\ufffd", "\U0001f600 \ufffd")
+
+    def test_other_columns_pass_as_strings_or_json(self) -> None:
+        spec = SPEC.model_copy(update={"columns": ("source", "meta", "absent")})
+        store = _store(a__jsonl=b'{"document_id": "a", "text": "", "source": "s", "meta": {"k": [1]}}')
+        [document] = _all(store, spec)
+        assert document.extra == {"source": "s", "meta": '{"k":[1]}', "absent": None}
+        assert passed_columns(store, list_input(store, spec), spec) == dict.fromkeys(spec.columns, pa.string())
+
+    def test_a_wrong_key_is_an_error_that_shows_the_keys(self) -> None:
+        store = _store(a__jsonl=b'{"id": "a", "text": ""}\n')
+        spec = InputSpec(uri=DOCS, text="texts", id="id")
+        with pytest.raises(InputError, match=r"no key 'texts'.* id, text; did you mean 'text'\?"):
+            check_columns(store, list_input(store, spec), spec)
+
+    @settings(max_examples=80, deadline=None)
+    @given(st.lists(st.integers(0, 60), max_size=40), st.booleans(), st.integers(20, 90))
+    def test_stretches_of_any_size_hold_each_line_once(self, sizes: list[int], has_end: bool, chunk: int) -> None:
+        lines = [json.dumps({"document_id": str(n), "text": "x" * size}) for n, size in enumerate(sizes)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text_input, "CHUNK_BYTES", chunk)
+            store = _store(a__jsonl=("\n".join(lines) + ("\n" if has_end else "")).encode())
+            documents = _all(store)
+        assert [document.document_id for document in documents] == [str(n) for n in range(len(sizes))]
+        assert [len(document.text or "") for document in documents] == sizes
+
+
+class TestTextFiles:
+    def test_a_file_is_a_document_named_by_its_uri(self) -> None:
+        store = _store(a__txt=b"\xef\xbb\xbfone", b__md="zwei \u00e4".encode(), c__txt=b"bad \xff", d__txt=b"")
+        assert _all(store) == [
+            Document(DOCS + "a.txt", "one"),
+            Document(DOCS + "b.md", "zwei \u00e4"),
+            Document(DOCS + "c.txt", "bad \ufffd"),
+            Document(DOCS + "d.txt", ""),
+        ]
+
+    def test_a_huge_file_is_not_read_whole_but_is_still_too_long(self) -> None:
+        [document] = _all(_store(a__txt=b"x" * 1000), limits=LimitsSpec(document_bytes=100))
+        assert 100 < len(document.text or "") < 110
+
+    def test_it_has_no_columns_to_pass(self) -> None:
+        spec = SPEC.model_copy(update={"columns": ("source",)})
+        store = _store(a__txt=b"one")
+        with pytest.raises(InputError, match="text file"):
+            passed_columns(store, list_input(store, spec), spec)
+
+
+def test_a_format_that_is_named_overrides_the_suffix() -> None:
+    store = _store(part_0=b'{"document_id": "a", "text": "x"}\n')
+    assert _all(store, InputSpec(uri=DOCS, format="jsonl")) == [Document("a", "x")]
+    [item] = list_input(store, SPEC)
+    assert item.unreadable is not None

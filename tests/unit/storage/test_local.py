@@ -1,0 +1,65 @@
+"""What the local store promises beyond the contract of all stores."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError
+from pipeline.storage.local import LocalStore
+
+
+def test_a_crash_while_writing_leaves_nothing_that_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    store = LocalStore()
+    monkeypatch.setattr(os, "link", crash)
+    monkeypatch.setattr(Path, "unlink", crash)  # as after SIGKILL, nothing cleans up
+    with pytest.raises(KeyboardInterrupt):
+        store.put_if_absent(str(tmp_path / "parts" / "part"), b"whole", attempt="one")
+    monkeypatch.undo()
+    assert len(os.listdir(tmp_path / "parts")) == 1
+    assert store.list(str(tmp_path)) == []
+    assert store.put_if_absent(str(tmp_path / "parts" / "part"), b"whole", attempt="two")
+
+
+def test_a_full_write_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StorageError, match="No space left") as caught:
+        LocalStore().put_if_absent(str(tmp_path / "part"), b"data", attempt="one")
+    assert caught.value.retryable
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_may_not_be_written_is_an_access_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageAccessError):
+        LocalStore().put(str(tmp_path / "a"), b"")
+
+
+def test_a_folder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "readable").mkdir()
+    (tmp_path / "readable" / "a.txt").write_bytes(b"a")
+    (tmp_path / "sealed").mkdir()
+    scan = os.scandir
+
+    def guarded(path: str) -> object:
+        if str(path).endswith("sealed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    with pytest.raises(StorageAccessError):
+        LocalStore().list(str(tmp_path))
+
+
+def test_an_s3_uri_is_not_a_file() -> None:
+    with pytest.raises(StorageNotFoundError, match="one kind of store"):
+        LocalStore().list("s3://bucket/docs/")
