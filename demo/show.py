@@ -12,7 +12,7 @@ from rich.text import Text
 
 from demo.documents import RECEIPT_SCHEMA, Labelled, table_of
 from pipeline.core.document import Document
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.report.scores import score_records
 from pipeline.report.terminal import records_beside_text
 
@@ -79,6 +79,6 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _spans(values: Sequence[Mapping[str, Any]] | None) -> Iterator[Span]:
+def _spans(values: Sequence[Mapping[str, Any]] | None) -> Iterator[FoundSpan]:
     for value in values or ():
-        yield Span(value["field"], value["start"], value["end"], value["is_ambiguous"])
+        yield FoundSpan(value["field"], value["start"], value["end"], value["is_ambiguous"])

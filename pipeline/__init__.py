@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.core.errors import RecordmillError
-    from pipeline.core.outcome import Cause, Outcome, Span, Status
+    from pipeline.core.outcome import Cause, Outcome, Status
+    from pipeline.core.span import Span
     from pipeline.core.spec import JobSpec, parse_spec
     from pipeline.decoding import Cursor, Grammar, Guide, Vocabulary, compile_grammar, compile_guide, lint_fields
     from pipeline.run.job import RunResult, run
@@ -28,7 +29,7 @@ _HOMES = {
     "Outcome": "pipeline.core.outcome",
     "RecordmillError": "pipeline.core.errors",
     "RunResult": "pipeline.run.job",
-    "Span": "pipeline.core.outcome",
+    "Span": "pipeline.core.span",
     "Status": "pipeline.core.outcome",
     "Vocabulary": "pipeline.decoding",
     "compile_grammar": "pipeline.decoding",

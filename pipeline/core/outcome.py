@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["RECORD_STATUSES", "Cause", "Outcome", "Span", "Status"]
+__all__ = ["RECORD_STATUSES", "Cause", "FoundSpan", "Outcome", "Status"]
 
 
 class Status(enum.StrEnum):
@@ -63,7 +63,7 @@ class Cause(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class FoundSpan:
     """Where an extractive value stands in its document: characters `[start, end)` of the original text."""
 
     field: str
@@ -95,7 +95,7 @@ class Outcome:
     budget_tokens: int | None = None
     slack_tokens: int | None = None
     shaped_fields: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[FoundSpan, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Input columns passed through by name."""
 

@@ -72,13 +72,14 @@ class ShardWork:
         self._reading = reading
         self._document_bytes = document_bytes
 
-    async def run(self, shard: Shard, attempt: str, timeout_s: float) -> Work:
+    async def run(self, shard: Shard, attempt: str, timeout_s: float, before: Shard | None = None) -> Work:
         """The outcomes of a shard's rows.
 
         Args:
             shard: the rows.
             attempt: this attempt's id, which its requests' ids begin with.
             timeout_s: the most it may take from its turn on.
+            before: see `rows_of`.
 
         Raises:
             EngineDeadError: the engine is gone, or the time was up.
@@ -91,7 +92,7 @@ class ShardWork:
         try:
             async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group, self._lanes.turn:
                 limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
-                await self._feed(shard, attempt, group, outcomes, sums)
+                await self._feed(shard, before, attempt, group, outcomes, sums)
         except TimeoutError:
             raise EngineDeadError(f"the shard took more than {timeout_s:g} s") from None
         except BaseExceptionGroup as errors:
@@ -111,15 +112,21 @@ class ShardWork:
         ordered = tuple(outcomes[index] for index in range(shard.rows))
         return Work(ordered, timings_s, sums.usage.cached_tokens, started_at, datetime.now(UTC))
 
-    def rows(self, shard: Shard) -> Iterator[Row]:
-        """A shard's rows without extracting them; blocks."""
-        return rows_of(shard, self._read, document_bytes=self._document_bytes)
+    def rows(self, shard: Shard, before: Shard | None) -> Iterator[Row]:
+        """A shard's rows without extracting them; see `rows_of`.  Blocks."""
+        return rows_of(shard, self._read, document_bytes=self._document_bytes, before=before)
 
     async def _feed(
-        self, shard: Shard, attempt: str, group: asyncio.TaskGroup, outcomes: dict[int, Outcome], sums: _Sums
+        self,
+        shard: Shard,
+        before: Shard | None,
+        attempt: str,
+        group: asyncio.TaskGroup,
+        outcomes: dict[int, Outcome],
+        sums: _Sums,
     ) -> None:
         """Reads batches in a thread and starts a task for each document as soon as there is a slot."""
-        rows = self.rows(shard)
+        rows = self.rows(shard, before)
         loop = asyncio.get_running_loop()
         while batch := await loop.run_in_executor(self._reading, _take, rows):
             for row in batch:

@@ -49,6 +49,11 @@ class Bisection:
         self._owed.update(half_id for half_id, _ in halves)
         return halves
 
+    def before(self, shard_id: str) -> Shard | None:
+        """The rows of the divided shard that stand before a leaf's; None for its first leaf."""
+        pieces = [piece for leaf in self._leaves[: self._position(shard_id)] for piece in leaf.shard.pieces]
+        return Shard(tuple(pieces)) if pieces else None
+
     def settle(self, shard_id: str, *, is_crashed: bool) -> None:
         """A leaf's outcomes are known."""
         if is_crashed:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from pipeline.core.document import Shard
+from pipeline.core.document import Piece, Shard
 from pipeline.core.errors import VerificationError
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.run.attempt import Work
@@ -28,7 +28,7 @@ from pipeline.storage.store import Store
 
 __all__ = ["Committer", "tally_of"]
 
-ReadRows = Callable[[Shard], Iterable[Row]]
+ReadRows = Callable[[Shard, Shard | None], Iterable[Row]]
 
 
 def tally_of(footer: PartFooter) -> Tally:
@@ -95,15 +95,19 @@ class Committer:
         """
         if task.merge is None:
             raise ValueError(f"task {task.task_id} is no merge")
-        pieces = [self._leaf(leaf, attempt, read_rows) for leaf in task.merge.leaves]
+        pieces = []
+        before: tuple[Piece, ...] = ()
+        for leaf in task.merge.leaves:
+            pieces.append(self._leaf(leaf, Shard(before) if before else None, attempt, read_rows))
+            before += leaf.shard.pieces
         table, footer = merge_parts(pieces, shard_id=task.root_id, attempt=attempt)
         return self._put(task, table, footer, attempt)
 
-    def _leaf(self, leaf: Leaf, attempt: str, read_rows: ReadRows) -> tuple[pa.Table, PartFooter]:
+    def _leaf(self, leaf: Leaf, before: Shard | None, attempt: str, read_rows: ReadRows) -> tuple[pa.Table, PartFooter]:
         if not leaf.is_crashed:
             uri = self.layout.half(leaf.shard_id)
             return read_part(self.store, uri), read_footer(self.store, uri)
-        outcomes = [_crashed(row) for row in read_rows(leaf.shard)]
+        outcomes = [_crashed(row) for row in read_rows(leaf.shard, before)]
         now = datetime.now(UTC)
         footer = part_footer(
             outcomes,
@@ -120,7 +124,6 @@ class Committer:
         uri = self._uri(task)
         if footer.rows != task.shard.rows:
             raise VerificationError(f"{uri}: {footer.rows} outcomes for {task.shard.rows} documents")
-        self.store.objects.pop(uri, None)
         if self.store.put_if_absent(uri, encode_part(table, footer), attempt=attempt):
             return tally_of(footer), True
         standing = self.standing(task)

@@ -47,6 +47,8 @@ class Task:
     root_id: str
     """Id of the planned shard that this is, or is a piece of."""
     merge: Merge | None = None
+    before: Shard | None = None
+    """For a half: the planned shard's rows before its own, among which its ids may stand already."""
 
     @property
     def is_half(self) -> bool:
@@ -211,7 +213,7 @@ class Dispatcher:
         else:
             bisection = self._bisection(task)
             for half_id, half in bisection.divide(task.task_id):
-                half_entry = _Entry(Task(half_id, half, task.root_id))
+                half_entry = _Entry(Task(half_id, half, task.root_id, before=bisection.before(half_id)))
                 if half_id in self._halves_present:
                     self._settle_leaf(half_entry, is_crashed=False)
                 else:

@@ -42,19 +42,20 @@ def clean_text(text: str) -> tuple[str, int]:
     return _SURROGATES.subn("\ufffd", text)
 
 
-def rows_of(shard: Shard, read: ReadPiece, *, document_bytes: int) -> Iterator[Row]:
+def rows_of(shard: Shard, read: ReadPiece, *, document_bytes: int, before: Shard | None = None) -> Iterator[Row]:
     """Every planned row of a shard, once, in order, whatever the input does.
 
     Args:
         shard: what was planned.
         read: the documents of one piece, in order.
         document_bytes: texts of more UTF-8 bytes are too long.
+        before: rows whose ids count as seen, where the shard is a piece of another.
 
     Raises:
         StorageError: the store gave out; nothing is said about the rows then.
     """
     index = 0
-    seen: set[str] = set()
+    seen = {row.content.document_id for row in rows_of(before, read, document_bytes=0)} if before is not None else set()
     for piece in shard.pieces:
         for content in _planned(piece, read):
             yield _checked(index, content, seen, document_bytes)
@@ -81,7 +82,7 @@ def _unreadable(document: Document, otherwise: str) -> Outcome:
     return Outcome(document.document_id or otherwise, Status.FAILED, Cause.UNREADABLE, document.unreadable)
 
 
-def _checked(index: int, content: Document | Outcome, seen: set[str], document_bytes: int) -> Row:
+def _checked(index: int, content: Document | Outcome, seen: set[str | None], document_bytes: int) -> Row:
     if isinstance(content, Outcome):
         return Row(index, content)
     if content.document_id is None:

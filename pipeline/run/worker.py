@@ -131,7 +131,7 @@ class Worker:
         if task.merge is not None:
             tally, is_ours = await in_thread(self._committer.merge, task, attempt, self._work.rows)
         else:
-            work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s)
+            work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s, task.before)
             tally, is_ours = await in_thread(self._committer.commit, task, work, attempt)
         return Summary(task.task_id, tally, is_ours, time.perf_counter() - started)
 

@@ -67,12 +67,13 @@ def test_reading_a_row_group_survives_faults(proxy: FaultProxy, store: S3Store, 
     assert proxy.faults() == [fault] * 2
 
 
+@pytest.mark.parametrize("requests", [1, 3])
 def test_a_store_that_gives_out_is_a_storage_error_and_reading_can_go_on_later(
-    proxy: FaultProxy, store: S3Store, spec: InputSpec
+    proxy: FaultProxy, store: S3Store, spec: InputSpec, requests: int
 ) -> None:
     piece = _piece(store, spec)
     reader = DocumentReader(store, spec, LimitsSpec())
-    rule = proxy.add("503", "GET", r"a\.parquet", count=None, skip=3)
+    rule = proxy.add("503", "GET", r"a\.parquet", count=None, skip=requests)
     seen = 0
     with pytest.raises(StorageError) as caught:  # noqa: PT012  (the point is how far it came)
         for _ in reader.read(piece):

@@ -34,7 +34,7 @@ PATTERNS = (RECORD, OTHER, LIST)
 
 @pytest.fixture(scope="module")
 def model(tiny_llama: Path) -> ModelSpec:
-    engine = {"max_model_len": CONTEXT, "max_num_seqs": 16, "enforce_eager": True}
+    engine = {"max_model_len": CONTEXT, "max_num_batched_tokens": CONTEXT, "max_num_seqs": 16, "enforce_eager": True}
     return ModelSpec(name=str(tiny_llama), engine=engine)
 
 
@@ -197,6 +197,15 @@ async def test_the_prefix_cache_serves_and_the_times_add_up(
     assert after["cached_tokens"] - before["cached_tokens"] == first.cached_tokens + again.cached_tokens
     assert after["output_tokens"] - before["output_tokens"] >= 2 * len(first.token_ids)
     assert after["in_flight"] == 0
+
+
+async def test_seeded_requests_whose_prompts_do_not_fit_one_step_are_all_served(
+    engine: VllmEngine, prompt: Any
+) -> None:
+    requests = [asked(f"s{n}", prompt(f"{n} " + "word " * 50), None, 5, temperature=1.0, seed=n) for n in range(16)]
+    assert sum(len(request.prompt_ids) for request in requests) > 2 * CONTEXT
+    done = await asyncio.gather(*(engine.generate(request) for request in requests))
+    assert all(completion.token_ids for completion in done)
 
 
 async def test_a_cancelled_request_leaves_the_engine_free(engine: VllmEngine, prompt: Any) -> None:

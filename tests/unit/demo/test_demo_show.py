@@ -7,7 +7,7 @@ from rich.console import Console
 
 from demo.documents import Labelled, receipts, troublesome
 from demo.show import show_records, show_scores
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.storage.arrow import outcomes_table, record_schema
 from schemas.receipt import Receipt
 
@@ -37,7 +37,7 @@ def _closed(label: Labelled) -> Outcome:
         output_tokens=160,
         budget_tokens=160,
         shaped_fields=("items[1].name",),
-        spans=(Span("company", 0, 5),),
+        spans=(FoundSpan("company", 0, 5),),
     )
 
 

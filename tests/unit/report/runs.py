@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from pipeline.core.document import InputObject, Piece, Plan, Shard
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.core.spec import S3Spec, parse_spec
 from pipeline.report.counts import FoundPart, make_report
 from pipeline.report.model import Report
@@ -51,7 +51,7 @@ def valid(document_id: str, vendor: str = "ACME", total: str = "9.00") -> Outcom
         output_tokens=20,
         budget_tokens=64,
         slack_tokens=44,
-        spans=(Span("vendor", 0, 4), Span("total", 9, 13, is_ambiguous=True)),
+        spans=(FoundSpan("vendor", 0, 4), FoundSpan("total", 9, 13, is_ambiguous=True)),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from pipeline.core.document import Document
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.report.terminal import BAR_CELLS, records_beside_text, report_lines
 from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
 
@@ -70,7 +70,7 @@ def test_record_spans_and_bent_fields_stand_beside_the_text() -> None:
         Cause.BUDGET,
         record={"vendor": "ACME LTD"},
         shaped_fields=("vendor",),
-        spans=(Span("vendor", 0, 8),),
+        spans=(FoundSpan("vendor", 0, 8),),
         output_tokens=12,
         budget_tokens=64,
     )

@@ -228,8 +228,8 @@ class Runs(RuleBasedStateMachine):
         found = (shard_id_of(item.uri) for item in self.store.list(LAYOUT.parts_prefix))
         return [shard_id for shard_id in found if shard_id is not None]
 
-    def _rows(self, shard: Shard) -> list[Row]:
-        return list(rows_of(shard, self.reader.read, document_bytes=1000))
+    def _rows(self, shard: Shard, before: Shard | None = None) -> list[Row]:
+        return list(rows_of(shard, self.reader.read, document_bytes=1000, before=before))
 
     def _carry_out(self, task: Task, attempt: str, *, is_late: bool = False) -> Tally:
         """What a worker does, without an engine."""
@@ -242,7 +242,7 @@ class Runs(RuleBasedStateMachine):
             row.content
             if isinstance(row.content, Outcome)
             else Outcome(row.content.document_id, Status.VALID, record={"text": row.content.text})
-            for row in self._rows(task.shard)
+            for row in self._rows(task.shard, task.before)
         )
         now = datetime.now(UTC)
         return self.committer.commit(task, Work(outcomes, Timings(), 0, now, now), attempt)[0]

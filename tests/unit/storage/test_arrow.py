@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, HttpUrl, NaiveDatetime
 
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.storage.arrow import outcomes_table, record_schema, storable
 from pipeline.storage.footer import part_footer
 from pipeline.storage.parts import encode_part, read_part
@@ -110,7 +110,7 @@ outcomes = st.builds(
     records,
     st.none() | texts,
     st.lists(texts, max_size=2),
-    st.lists(st.builds(Span, texts, st.integers(0, 2**40), st.integers(0, 2**40), st.booleans()), max_size=2),
+    st.lists(st.builds(FoundSpan, texts, st.integers(0, 2**40), st.integers(0, 2**40), st.booleans()), max_size=2),
     st.none() | texts,
     st.none() | st.integers(-(2**31), 2**31 - 1),
 )
@@ -155,7 +155,7 @@ def test_a_record_comes_back_from_parquet_as_it_went_in(rows: list[Outcome]) -> 
         assert row["_status"] == outcome.status
         assert row["_cause"] == outcome.cause
         assert tuple(row["_shaped_fields"]) == outcome.shaped_fields
-        assert tuple(Span(**span) for span in row["_spans"]) == outcome.spans
+        assert tuple(FoundSpan(**span) for span in row["_spans"]) == outcome.spans
         assert {name: row[name] for name in ("source", "pages")} == outcome.extra
 
 

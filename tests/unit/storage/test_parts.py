@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from pipeline.core.errors import VerificationError
-from pipeline.core.outcome import Cause, Outcome, Span, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.footer import NO_CAUSE, PartFooter, Problem, Timings, histogram, part_footer
 from pipeline.storage.parts import _digest, encode_part, merge_parts, read_footer, read_part
@@ -47,7 +47,7 @@ ROWS = [
         output_tokens=8,
         slack_tokens=0,
         shaped_fields=("items[0].name", "items[1].name", "title"),
-        spans=(Span("title", 3, 5), Span("total", 7, 7, is_ambiguous=True)),
+        spans=(FoundSpan("title", 3, 5), FoundSpan("total", 7, 7, is_ambiguous=True)),
     ),
     Outcome("c", Status.FAILED, Cause.EMPTY),
     Outcome(None, Status.FAILED, Cause.NULL_ID),

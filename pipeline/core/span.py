@@ -1,0 +1,51 @@
+"""The annotation that makes a field extractive: its value is copied from the document, and cannot be invented."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["Span"]
+
+Within = Literal["line", "sentence", "paragraph", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Marks a field of a record type as extractive: `company: Annotated[str, Span()]`.
+
+    A string becomes a stretch of the document's text, white space folded.  A date, datetime, time, decimal, int, float
+    or enum becomes one of the values of that type that stand in the document, in canonical form.  The model can be used
+    elsewhere as if the mark were not there.  In a JSON Schema the keyword is `x-span` with the same keys.
+
+    Attributes:
+        within: what a stretch may not leave.
+        pattern: a regular expression that the whole stretch must match (strings only).
+        max_words: the most words of a stretch (strings only).
+        words: whether a stretch begins and ends at the bounds of words.
+        date_order: how `03/02/2018` is read; None leaves it to the job.
+    """
+
+    within: Within = "line"
+    pattern: str | None = None
+    max_words: int | None = None
+    words: bool = True
+    date_order: Literal["dmy", "mdy", "ymd", "any"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_words is not None and self.max_words < 1:
+            raise ValueError(f"Span(max_words={self.max_words}): at least 1")
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise ValueError(f"Span(pattern={self.pattern!r}): {error}") from error
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """Pydantic calls this for a schema; validation is left as it is."""
+        schema = dict(handler(core_schema))
+        settings = {key: value for key, value in asdict(self).items() if value is not None}
+        if "$ref" in schema:
+            return {"allOf": [schema], "x-span": settings}
+        return {**schema, "x-span": settings}
