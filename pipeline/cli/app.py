@@ -10,7 +10,7 @@ import click
 import typer
 from rich.console import Console
 
-from pipeline.cli import inspect, results, run
+from pipeline.cli import lint, preview, results, run
 from pipeline.core.errors import RecordmillError
 
 __all__ = ["app", "run_command"]
@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (inspect, run, results):
+for _module in (lint, preview, run, results):
     _module.register(app)
 
 

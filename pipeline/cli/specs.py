@@ -12,13 +12,14 @@ import yaml
 from pipeline.core.errors import SpecError
 from pipeline.core.spec import JobSpec, S3Spec, parse_spec
 
-__all__ = ["Endpoint", "Region", "Set", "SpecPath", "load_spec", "s3_settings"]
+__all__ = ["Endpoint", "Json", "Region", "Set", "SpecPath", "load_spec", "s3_settings"]
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The job spec, a YAML file.", show_default=False)]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as `output.uri=s3://b/run/`. May be repeated."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Endpoint = Annotated[str | None, typer.Option("--endpoint-url", help="Where S3 is, if not at AWS.")]
 Region = Annotated[str | None, typer.Option("--region", help="Region of the bucket.")]
 

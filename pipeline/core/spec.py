@@ -183,6 +183,8 @@ class ClusterSpec(_Section):
 
     engines: PositiveInt | Literal["auto"] = "auto"
     gpus_per_engine: Annotated[float, Field(ge=0)] = 1
+    """On one machine; 0 runs on CPU.  A model divided among more (`model.engine.tensor_parallel_size`) takes one GPU
+    for each of its ranks, on as few machines as there are."""
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     concurrency: PositiveInt = 64
     """Documents in flight in one engine."""
@@ -232,6 +234,8 @@ class JobSpec(_Section):
         for uri in self.input.uris:
             if uri.startswith(output) or uri.rstrip("/") + "/" == output:
                 raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
+            if output.startswith(re.split(r"[*?\[]", uri)[0].rstrip("/") + "/"):
+                raise ValueError(f"output.uri {self.output.uri!r} lies inside the input {uri!r}")
         if self.truncation.escalate and self.truncation.escalate[0] <= self.decoding.max_tokens:
             raise ValueError(
                 f"truncation.escalate starts at {self.truncation.escalate[0]}, "

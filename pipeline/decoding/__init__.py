@@ -8,7 +8,9 @@ No engine is known here.  `kernels` alone imports numba, and is itself imported 
 from pipeline.decoding.cursor import Cursor
 from pipeline.decoding.grammar import Automaton, FieldVerdict, Grammar, Verdict, compile_grammar, lint_fields
 from pipeline.decoding.guide import Guide
-from pipeline.decoding.review import Marks, review
+from pipeline.decoding.review import Marks, SpanMark, review
+from pipeline.decoding.span_cursor import NoSpanError
+from pipeline.decoding.span_document import SpanDocument, SpanView
 from pipeline.decoding.tables import compile_guide
 from pipeline.decoding.vocabulary import Vocabulary
 
@@ -19,6 +21,10 @@ __all__ = [
     "Grammar",
     "Guide",
     "Marks",
+    "NoSpanError",
+    "SpanDocument",
+    "SpanMark",
+    "SpanView",
     "Verdict",
     "Vocabulary",
     "compile_grammar",

@@ -9,7 +9,10 @@ import numpy as np
 
 from pipeline.decoding.arrays import Array
 
-__all__ = ["Costs", "farthest"]
+__all__ = ["NEVER", "Costs", "farthest", "through_holes"]
+
+NEVER = 65535
+"""The distance of a state from which no sequence of tokens reaches acceptance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +26,58 @@ class Costs:
     index: int
     cost: Array
     far: list[int]
+    gives_way: bool = False
+    """Whether the costs are more than closing needs, so that they are set aside where they would forbid everything."""
 
     @classmethod
     def build(cls, arrays: Mapping[str, Array], max_token_bytes: int, reserve: tuple[int, ...], index: int) -> Costs:
-        """The costs under `reserve` (tokens by field index; empty for the distance alone)."""
+        """The costs under `reserve` (tokens by field index; empty for the distance alone).
+
+        With extractive fields the distance takes one token for each; `for_document` knows better.
+        """
         cost = arrays["distance"].astype(np.int32)
         if not any(reserve):
             return cls(index, cost, arrays["far"].tolist())
         cost = cost + _kept_back(arrays, reserve)
-        return cls(index, cost, farthest(arrays["edge_start"], arrays["edge_target"], cost, max_token_bytes).tolist())
+        far = farthest(arrays["edge_start"], arrays["edge_target"], cost, max_token_bytes)
+        return cls(index, cost, far.tolist(), gives_way=True)
+
+    @classmethod
+    def for_document(
+        cls, arrays: Mapping[str, Array], max_token_bytes: int, least: tuple[int, ...], index: int
+    ) -> Costs:
+        """The costs where the document's content takes at least `least[k]` tokens for kind k (`NEVER`: it has none)."""
+        holes = arrays["holes"]
+        content = np.array(least, np.int64)[holes[:, 1]]
+        whole = through_holes(arrays["direct_distance"], arrays["hole_distance"], holes, content).astype(np.int32)
+        return cls(index, whole, farthest(arrays["edge_start"], arrays["edge_target"], whole, max_token_bytes).tolist())
+
+
+def through_holes(direct: Array, to_hole: Array, holes: Array, content: Array) -> Array:
+    """Tokens from each state to acceptance, by ways through places that the document fills.
+
+    Args:
+        direct: uint16[n], by ways through none of them.
+        to_hole: uint16[H, n], to each such place.
+        holes: int32[H, 3], state, kind, state after.
+        content: int64[H], tokens that the content of each takes.
+
+    Returns:
+        int64[n]; `NEVER` or more where there is no way.
+    """
+    reach = np.where(to_hole == NEVER, 1 << 20, to_hole.astype(np.int64))
+    plain = np.where(direct == NEVER, 1 << 20, direct.astype(np.int64))
+    if not len(holes):
+        return np.asarray(np.minimum(plain, NEVER))
+    after = holes[:, 2]
+    from_hole = content + plain[after]
+    for _ in range(len(holes)):
+        shorter = np.minimum(from_hole, content + (reach[:, after] + from_hole[:, None]).min(axis=0))
+        if (shorter == from_hole).all():
+            break
+        from_hole = shorter
+    through = np.minimum(plain, (reach + from_hole[:, None]).min(axis=0))
+    return np.asarray(np.minimum(through, NEVER))
 
 
 def _kept_back(arrays: Mapping[str, Array], reserve: tuple[int, ...]) -> Array:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from pipeline.decoding.costs import Costs
     from pipeline.decoding.guide import Guide, Row
 
-__all__ = ["Cursor"]
+__all__ = ["ILLEGAL", "Cursor"]
 
 _memmove = ctypes.memmove
 _UNBOUNDED = 1 << 40
+ILLEGAL = -1
 
 
 class Cursor:
@@ -27,33 +29,25 @@ class Cursor:
     sequence of legal ids ends in a complete record, on the last token at the latest.
     """
 
-    __slots__ = (
-        "_addresses",
-        "_budget",
-        "_costs",
-        "_ended",
-        "_far",
-        "_guide",
-        "_left",
-        "_row_bytes",
-        "_states",
-        "state",
-    )
+    __slots__ = ("_budget", "_costs", "_ended", "_far", "_guide", "_left", "_row_bytes", "_states", "state")
 
     def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
-        if budget_tokens is not None and budget_tokens < guide.least_tokens:
-            raise ValueError(f"a budget of {budget_tokens} tokens; the least record takes {guide.least_tokens}")
+        self._start(guide, budget_tokens, guide.costs(_affordable(guide, budget_tokens, reserve)), guide.least_tokens)
+
+    def _start(self, guide: Guide, budget_tokens: int | None, costs: Costs, least_tokens: int) -> None:
+        if budget_tokens is not None and budget_tokens < least_tokens:
+            raise ValueError(f"a budget of {budget_tokens} tokens; the least record takes {least_tokens}")
         self._guide = guide
         self._budget = _UNBOUNDED if budget_tokens is None else budget_tokens
-        self._costs = guide.costs(_affordable(guide, budget_tokens, reserve))
-        self._far = self._costs.far
+        self._costs = costs
+        self._far = costs.far
         self._row_bytes = guide.words * 4
         self.reset()
 
     def reset(self) -> None:
         """Back to the start."""
-        self.state = 0
-        self._states = [0]
+        self.state: Any = 0
+        self._states: list[Any] = [0]
         self._left = self._budget
         self._ended = False
 
@@ -61,6 +55,15 @@ class Cursor:
     def emitted(self) -> int:
         """Ids taken so far, an end-of-sequence id included."""
         return len(self._states) - 1
+
+    @property
+    def path(self) -> str | None:
+        """Path of the field being written; None between fields."""
+        return self._guide.field_of(self.state)
+
+    def sources(self) -> tuple[tuple[int, int], ...]:
+        """Where what is being copied from a document stands in it; nothing here, see `SpanCursor`."""
+        return ()
 
     @property
     def is_accepting(self) -> bool:
@@ -72,24 +75,24 @@ class Cursor:
         """Whether an end-of-sequence id was taken."""
         return self._ended
 
-    def _after(self, state: int, left: int, token_id: int) -> int:
-        """The state after `token_id`, or -1 where it is illegal with `left` tokens left."""
+    def _after(self, state: Any, left: int, token_id: int) -> Any:
+        """The state after `token_id`, or `ILLEGAL` where it is illegal with `left` tokens left."""
         guide = self._guide
         if token_id in guide.eos_ids:
-            return state if guide.is_accepting(state) else -1
+            return state if guide.is_accepting(state) else ILLEGAL
         target = guide.next_state(state, token_id)
         if target < 0 or self._far[state] <= left - 1 or self._costs.cost[target] <= left - 1:
             return target
         # The reserve gives way where it would forbid everything, exactly as `tight_row` does.
         row = guide.tight_row(state, left - 1, self._costs).words
-        return target if row[token_id >> 5] >> (token_id & 31) & 1 else -1
+        return target if row[token_id >> 5] >> (token_id & 31) & 1 else ILLEGAL
 
     def advance(self, token_id: int) -> bool:
         """Takes one id; False, and nothing changes, where it is illegal or the sequence has ended."""
         if self._ended:
             return False
         target = self._after(self.state, self._left, token_id)
-        if target < 0:
+        if target == ILLEGAL:
             return False
         self._ended = token_id in self._guide.eos_ids
         self.state = target

@@ -7,8 +7,9 @@ each value's states are tagged with the path of its field.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from pipeline.decoding.assembly import Assembly, labelled
 from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa, StateLimitError, intersect, union
@@ -19,13 +20,32 @@ from pipeline.decoding.regex import TOP, any_string
 from pipeline.decoding.shapes import Arr, Bool, Node, Null, Num, Obj, Shape, Str
 from pipeline.decoding.spelling import booleans, json_in_string, number_language, quoted, string_language
 
-__all__ = ["Emitter"]
+__all__ = ["SPAN_SYMBOL", "Emitter", "SpanKind"]
 
 _MAX_KEPT_LENGTH = 8192
 """Characters of a string up to which its greatest length is held; beyond, it is checked afterwards."""
 _MAX_COPIES_STATES = 60_000
 _ITEM = "[]"
 _OTHERS = "*"
+
+
+SPAN_SYMBOL = 256
+"""Symbols from here on are no bytes: they stand for the content of an extractive field, by its kind."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanKind:
+    """One kind of extractive field.
+
+    Attributes:
+        kind: `string`, `date`, `datetime`, `time`, `enum`, `integer` or `decimal`.
+        settings: what the finder of candidates needs to know.
+        plain: the field's spellings if it were not extractive; a value outside of them is no candidate.
+    """
+
+    kind: str
+    settings: Mapping[str, Any]
+    plain: Dfa
 
 
 @dataclass(slots=True)
@@ -47,6 +67,7 @@ class Emitter:
         any_depth: how deep values that the schema leaves open may nest; at 0, objects gain no undeclared properties.
         state_limit: states of one automaton, at most.
         is_lenient: note refusals and go on with null in their place (for lint), instead of raising.
+        is_extractive: whether marked fields are filled from the document.
     """
 
     def __init__(
@@ -57,6 +78,7 @@ class Emitter:
         any_depth: int,
         state_limit: int,
         is_lenient: bool = False,
+        is_extractive: bool = True,
     ) -> None:
         self._normalizer = normalizer
         self._recursion_depth = recursion_depth
@@ -65,6 +87,8 @@ class Emitter:
         self._is_lenient = is_lenient
         self._depths: dict[tuple[tuple[int, bool], ...], int] = {}
         self._recursive: set[tuple[tuple[int, bool], ...]] = set()
+        self._is_extractive = is_extractive
+        self.spans: list[SpanKind] = []
         self._memo: dict[object, Dfa] = {}
         self._tags: dict[tuple[str, ...], int] = {}
         self._paths: list[tuple[str, ...]] = []
@@ -160,14 +184,36 @@ class Emitter:
             case Obj():
                 return self._object(shape, path)
 
+    def _span(self, settings: Mapping[str, Any], kind: str, plain: Dfa, *, is_quoted: bool) -> Dfa:
+        """A place that the document fills: one symbol beyond the bytes, which stands for the content."""
+        span = SpanKind(kind, {**settings, "type": kind}, plain)
+        known = [index for index, other in enumerate(self.spans) if other.settings == span.settings]
+        if not known:
+            self.spans.append(span)
+            known = [len(self.spans) - 1]
+        hole = Dfa((((SPAN_SYMBOL + known[0], SPAN_SYMBOL + known[0], 1),), ()), (False, True), (NO_TAG, NO_TAG))
+        return quoted(hole) if is_quoted else hole
+
     def _number(self, shape: Num, path: tuple[str, ...]) -> Dfa:
+        if shape.span is not None and self._is_extractive:
+            plain = self._number(replace(shape, span=None), path)
+            kind = "integer" if shape.is_integer else "decimal"
+            return self._span({**shape.span, "constraint": repr(shape.bounds)}, kind, plain, is_quoted=False)
         try:
             return number_language(shape)
         except NumberTooFineError as error:
-            self._remark(_joined(path), f"multipleOf: {error}")
-            return number_language(Num(shape.is_integer, shape.bounds, is_free=False, places=shape.places))
+            self._remark(_joined(path), f"range and multiple: {error}")
+            return number_language(Num(shape.is_integer))
 
     def _string(self, shape: Str, path: tuple[str, ...]) -> Dfa:
+        if shape.span is not None and self._is_extractive:
+            if shape.kind == "decimal":
+                return EMPTY
+            plain = self._string(replace(shape, span=None), path)
+            settings = {**shape.span, "min_length": shape.least, "max_length": shape.most, "values": list(shape.values)}
+            if shape.kind == "string" and shape.language is not None:
+                settings["constraint"] = f"language {id(shape.language):x}"
+            return self._span(settings, shape.kind, plain, is_quoted=True)
         if shape.inner is not None:
             return json_in_string(self.node(shape.inner, path))
         if shape.least > _MAX_KEPT_LENGTH:
@@ -287,7 +333,7 @@ class Emitter:
             node = self._other_node(shape, choice)
             if any(term.schema is False and term.is_positive for term in node):
                 continue
-            if not node and not patterns and not named and self._any_depth == 0:
+            if not node and not patterns and not named and declared and self._any_depth == 0:
                 self.is_cut_short = True
                 continue
             value = self.node(node, (*path, _OTHERS))

@@ -93,8 +93,8 @@ def _timedelta() -> Dfa:
 
 @functools.cache
 def _uuid(version: int | None) -> Dfa:
-    digit = str(version) if version else "[1-8]"
-    return full_match(rf"[0-9a-f]{{8}}-[0-9a-f]{{4}}-{digit}[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-[0-9a-f]{{12}}")
+    third, fourth = (f"{version}[0-9a-f]{{3}}", "[89ab][0-9a-f]{3}") if version else ("[0-9a-f]{4}", "[0-9a-f]{4}")
+    return full_match(rf"[0-9a-f]{{8}}-[0-9a-f]{{4}}-{third}-{fourth}-[0-9a-f]{{12}}")
 
 
 @functools.cache
@@ -132,6 +132,8 @@ def _any_case(dfa: Dfa) -> Dfa:
 @functools.cache
 def _url(schemes: tuple[str, ...] | None, max_length: int | None) -> Dfa:
     """The WHATWG URL forms that need no repair: scheme, host name or IPv4 address, port, path, query, fragment."""
+    if schemes == ("file",):
+        return full_match(r"file:///([A-Za-z0-9._~!$&'()*+,;=:@%-]|/)*")
     scheme = full_match(rf"({'|'.join(schemes) if schemes else 'https?|ftp|wss?|[a-z][a-z0-9]{1,15}'})://")
     host = full_match(rf"({_LABEL}\.)*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*|{_IPV4}")
     host = intersect(
@@ -141,7 +143,7 @@ def _url(schemes: tuple[str, ...] | None, max_length: int | None) -> Dfa:
     port = r"(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
     rest = full_match(rf"{port}(/({safe}|/)*)?(\?({safe}|[/?])*)?(#({safe}|[/?])*)?")
     whole = concat([scheme.difference(full_match(r"file://"), 0x10FFFF), host, rest])
-    return intersect(whole, any_string(0, max_length or 2083))
+    return whole.minimized() if max_length is None else intersect(whole, any_string(0, max_length))
 
 
 @functools.cache
@@ -178,8 +180,8 @@ def _base64(extra: str) -> Dfa:
 FORMATS: Mapping[str, str] = {
     "date": "date", "date-time": "datetime", "time": "time", "duration": "timedelta", "uuid": "uuid", "email": "email",
     "ipv4": "ipv4", "ipv6": "ipv6", "ipv4network": "ipv4network", "ipv6network": "ipv6network",
-    "ipv4interface": "ipv4interface", "ipv6interface": "ipv6interface", "ipvanyaddress": "ipv4",
-    "ipvanynetwork": "ipv4network", "ipvanyinterface": "ipv4interface",
+    "ipv4interface": "ipv4interface", "ipv6interface": "ipv6interface", "ipvanyaddress": "ipaddress",
+    "ipvanynetwork": "ipnetwork", "ipvanyinterface": "ipinterface",
     "uri": "url", "base64": "base64", "base64url": "base64url", "path": "path", "hostname": "hostname",
 }  # fmt: skip
 """The language of each JSON Schema `format` that is held; others are annotations."""
@@ -189,7 +191,7 @@ def format_language(name: str) -> Dfa | None:
     """The strings of a JSON Schema `format`, or None where it is only an annotation."""
     if name not in FORMATS:
         return None
-    zone = "aware" if name == "date-time" else None
+    zone = "aware" if name in ("date-time", "time") else None
     return string_language({"kind": FORMATS[name], "zone": zone})
 
 
@@ -217,6 +219,10 @@ def string_language(settings: Mapping[str, Any]) -> Dfa:
             return _ipv6()
         case "ipv4network" | "ipv6network" | "ipv4interface" | "ipv6interface" as kind:
             return _network(kind)
+        case "ipaddress":
+            return union([full_match(_IPV4), _ipv6()])
+        case "ipnetwork" | "ipinterface" as kind:
+            return union([_network(f"ipv4{kind[2:]}"), _network(f"ipv6{kind[2:]}")])
         case "base64":
             return _base64("+/")
         case "base64url":

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.automata import Dfa, StateLimitError
-from pipeline.decoding.emit import Emitter
+from pipeline.decoding.emit import Emitter, SpanKind
 from pipeline.decoding.normalize import Normalizer, RefusedError
 from pipeline.decoding.pydantic_schema import schema_of_type
 from pipeline.decoding.shapes import Term
@@ -53,6 +53,7 @@ class Automaton:
     """The records of a grammar as an automaton over bytes."""
 
     dfa: Dfa
+    _distances: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def state_count(self) -> int:
@@ -64,7 +65,9 @@ class Automaton:
 
     def sample(self, rng: random.Random, max_bytes: int = 2000) -> bytes:
         """A random record; beyond `max_bytes` it takes the shortest way to its end."""
-        distance = self._byte_distances()
+        if not self._distances:
+            self._distances.extend(self._byte_distances())
+        distance = self._distances
         written = bytearray()
         state = 0
         while True:
@@ -112,6 +115,8 @@ class Grammar:
     automaton: Automaton
     verdicts: tuple[FieldVerdict, ...]
     fields: tuple[str, ...]
+    spans: tuple[SpanKind, ...] = ()
+    """Kinds of extractive fields, by the symbol that stands for their content."""
     fingerprint: str = field(default="")
 
     @property
@@ -120,24 +125,25 @@ class Grammar:
         return all(verdict.verdict is Verdict.ENFORCED for verdict in self.verdicts)
 
 
-def compile_grammar(record: Any, *, recursion_depth: int = 3) -> Grammar:
+def compile_grammar(record: Any, *, recursion_depth: int = 3, extractive: bool = True) -> Grammar:
     """Compiles a record type.
 
     Args:
         record: anything Pydantic's `TypeAdapter` takes, or a JSON Schema as a mapping (drafts 4 to 2020-12).
         recursion_depth: how often a recursive type may stand inside itself.
+        extractive: whether fields marked with `Span` are filled from the document; if not, they are plain.
 
     Raises:
         SchemaRefusedError: a construct cannot be compiled; the message names the field, why, and what to write instead.
     """
-    name, schema, emitter, dfa = _emit(record, recursion_depth, is_lenient=False)
+    name, schema, emitter, dfa = _emit(record, recursion_depth, is_lenient=False, is_extractive=extractive)
     if dfa.is_empty:
         raise SchemaRefusedError(f"{name}: no value satisfies the schema")
     verdicts = _verdicts(emitter)
     dfa, fields = _in_declared_order(dfa, emitter.fields, [verdict.path for verdict in verdicts])
-    content = json.dumps([_VERSION, schema, recursion_depth], sort_keys=False, default=str)
+    content = json.dumps([_VERSION, schema, recursion_depth, extractive], sort_keys=False, default=str)
     fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return Grammar(name, schema, Automaton(dfa), verdicts, fields, fingerprint)
+    return Grammar(name, schema, Automaton(dfa), verdicts, fields, tuple(emitter.spans), fingerprint)
 
 
 def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> tuple[Dfa, tuple[str, ...]]:
@@ -152,13 +158,15 @@ def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> t
 def lint_fields(record: Any, *, recursion_depth: int = 3) -> tuple[FieldVerdict, ...]:
     """A verdict for each field, refused ones among them."""
     try:
-        *_, emitter, _ = _emit(record, recursion_depth, is_lenient=True)
+        *_, emitter, _ = _emit(record, recursion_depth, is_lenient=True, is_extractive=True)
     except SchemaRefusedError as error:
         return (FieldVerdict("(record)", Verdict.REFUSED, error.message),)
     return _verdicts(emitter)
 
 
-def _emit(record: Any, recursion_depth: int, *, is_lenient: bool) -> tuple[str, Mapping[str, Any], Emitter, Dfa]:
+def _emit(
+    record: Any, recursion_depth: int, *, is_lenient: bool, is_extractive: bool
+) -> tuple[str, Mapping[str, Any], Emitter, Dfa]:
     is_schema = isinstance(record, Mapping | bool)
     schema: Any = record if is_schema else schema_of_type(record)
     name = (
@@ -175,6 +183,7 @@ def _emit(record: Any, recursion_depth: int, *, is_lenient: bool) -> tuple[str, 
             any_depth=any_depth,
             state_limit=MAX_STATES if made else MOST_STATES,
             is_lenient=is_lenient,
+            is_extractive=is_extractive,
         )
         try:
             made = emitter, emitter.node((Term(schema),), ())

@@ -11,6 +11,7 @@ import json
 import mmap
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from pipeline.decoding.vocabulary import Trie, Vocabulary
 
 if TYPE_CHECKING:
     from pipeline.decoding.cursor import Cursor
+    from pipeline.decoding.span_document import SpanDocument
 
 __all__ = ["FORMAT", "Guide", "Row"]
 
@@ -50,6 +52,8 @@ class Guide:
         vocab_size: ids that a mask row speaks of.
         least_tokens: the fewest tokens that spell a record; the end-of-sequence token is not counted.
         fields: path of each field, by the field's index.
+        span_kinds: settings of each kind of extractive field, for the finder of candidates.
+        hole_of_state: kind, and state after it, of each place that the document fills.
     """
 
     def __init__(self, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -63,6 +67,8 @@ class Guide:
         self.state_count = len(self.table)
         self.distance = arrays["distance"]
         self.least_tokens = int(self.distance[0])
+        self.span_kinds: tuple[dict[str, Any], ...] = tuple(meta["span_kinds"])
+        self.hole_of_state = {int(state): (int(kind), int(after)) for state, kind, after in arrays["holes"]}
         self.trie = Trie(*(arrays[f"trie_{name}"] for name in Trie.__dataclass_fields__))
         self.class_of_byte = arrays["class_of_byte"]
         self.accepting = arrays["accepting"]
@@ -149,7 +155,7 @@ class Guide:
                 self.table, self.class_of_byte, state, costs.cost, limit,
                 trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
             )  # fmt: skip
-            if not words.any() and costs.index:
+            if not words.any() and costs.gives_way:
                 words = self.tight_row(state, limit, self.costs(())).words
             row = self._keep(self._tight, key, words, _TIGHT_ROWS_KEPT)
         return row
@@ -178,24 +184,52 @@ class Guide:
                 self._costs[reserve] = found
         return found
 
+    def document_costs(self, least: tuple[int, ...]) -> Costs:
+        """Tokens to close from each state where the document's content takes at least `least[k]` for kind k."""
+        key = (-1, *least)
+        found = self._costs.get(key)
+        if found is None:
+            with self._lock:
+                found = Costs.for_document(self._arrays, self._meta["max_token_bytes"], least, len(self._costs))
+                self._costs[key] = found
+        return found
+
+    @cached_property
+    def roots(self) -> Array:
+        """int32[256]: the trie's node for each first byte, or -1."""
+        nodes = np.full(256, -1, np.int32)
+        node = 0
+        while node < len(self.trie.byte):
+            nodes[self.trie.byte[node]] = node
+            node = int(self.trie.after[node])
+        return nodes
+
     def field_of(self, state: int) -> str | None:
-        """Path of the field that is written in this state, or was last."""
-        index = int(self._arrays["field_of_state"][state])
+        """Path of the field that is written in this state; None between fields."""
+        index = int(self._arrays["tag_of_state"][state])
         return self.fields[index] if index >= 0 else None
 
-    def cursor(self, budget_tokens: int | None = None, reserve: Sequence[int] = ()) -> Cursor:
+    def cursor(
+        self, budget_tokens: int | None = None, reserve: Sequence[int] = (), document: SpanDocument | None = None
+    ) -> Cursor:
         """A cursor at the start.
 
         Args:
             budget_tokens: the most ids a record may take, the end-of-sequence id not counted; None for no budget.
             reserve: tokens to keep back for each field, by its index; scaled down where the budget cannot hold them.
+            document: what extractive fields may copy; needed where the guide has any, and not used otherwise.
 
         Raises:
-            ValueError: the budget is below `least_tokens`.
+            ValueError: the budget is below the least record's tokens, or the document is missing.
         """
         from pipeline.decoding.cursor import Cursor
+        from pipeline.decoding.span_cursor import SpanCursor
 
-        return Cursor(self, budget_tokens, tuple(reserve))
+        if not self.span_kinds:
+            return Cursor(self, budget_tokens, tuple(reserve))
+        if document is None:
+            raise ValueError(f"guide {self.fingerprint} has extractive fields; it needs the document")
+        return SpanCursor(self, budget_tokens, document)
 
     def to_bytes(self) -> bytes:
         """Arrays only; `from_bytes` reads it."""

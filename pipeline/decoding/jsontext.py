@@ -17,7 +17,8 @@ __all__ = ["encoded_chars", "json_literal", "json_string", "string_of"]
 
 _SHORT = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", 0x22: b'"', 0x5C: b"\\"}
 _PLAIN = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
-_MULTI = ((0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))
+_MULTI = ((0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
+"""Characters of several bytes; complements may hold surrogates, which have no spelling."""
 
 
 @functools.lru_cache(maxsize=4096)

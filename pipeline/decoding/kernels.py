@@ -14,12 +14,12 @@ import numba
 import numpy as np
 
 from pipeline.decoding.arrays import Array
+from pipeline.decoding.costs import NEVER
 
-__all__ = ["NEVER", "build_trie", "distances", "fill_row", "fill_tight_row"]
+__all__ = ["build_trie", "distances", "fill_row", "fill_span_row", "fill_tight_row", "span_costs"]
 
-NEVER = 65535
-"""The distance of a state from which no sequence of tokens reaches acceptance."""
 _QUOTE = 0x22
+_BARRIER = 0xFF
 
 
 @numba.njit(cache=True)
@@ -275,3 +275,83 @@ def distances(
             goals[k] = found[k]
         goal_count = found_count
     return distance, following
+
+
+@numba.njit(cache=True)
+def _child(node: int, byte: int, roots: Array, bytes_: Array, after: Array) -> Any:
+    """The child of a trie node (-1: the root) for a byte, or -1."""
+    if node < 0:
+        return roots[byte]
+    child = node + 1
+    while child < after[node]:
+        if bytes_[child] == byte:
+            return child
+        if bytes_[child] > byte:
+            return -1
+        child = after[child]
+    return -1
+
+
+@numba.njit(cache=True)
+def span_costs(buffer: Array, is_end: Array, roots: Array, byte: Array, after: Array, first: Array) -> Any:
+    """For each position of a buffer the nearest end at or after it and the ids that spell the stretch up to it.
+
+    Returns:
+        nearest int32[N + 1] (-1: none before the next barrier); cost uint16[N + 1] of the stretch; first_cost
+        uint16[N + 1], of a stretch that starts here and holds something.
+    """
+    count = len(buffer)
+    nearest = np.full(count + 1, -1, np.int32)
+    cost = np.full(count + 1, NEVER, np.uint16)
+    first_cost = np.full(count + 1, NEVER, np.uint16)
+    for position in range(count, -1, -1):
+        if position < count and buffer[position] != _BARRIER:
+            goal = nearest[position + 1]
+            node = -1
+            best = NEVER
+            for end in range(position + 1, goal + 1):
+                node = _child(node, buffer[end - 1], roots, byte, after)
+                if node < 0:
+                    break
+                if first[node + 1] > first[node] and nearest[end] == goal and cost[end] + 1 < best:
+                    best = cost[end] + 1
+            first_cost[position] = best
+            nearest[position] = goal
+            cost[position] = best
+        if is_end[position]:
+            nearest[position] = position
+            cost[position] = 0
+    return nearest, cost, first_cost
+
+
+@numba.njit(cache=True)
+def fill_span_row(
+    buffer: Array,
+    positions: Array,
+    lasts: Array,
+    nearest: Array,
+    cost: Array,
+    base: int,
+    limit: int,
+    roots: Array,
+    byte: Array,
+    after: Array,
+    first: Array,
+    ids: Array,
+    words: Array,
+) -> None:
+    """Sets the bit of each id that goes on along the buffer from any position, and can still be closed in `limit`."""
+    count = len(buffer)
+    for k in range(len(positions)):
+        node = -1
+        for end in range(positions[k] + 1, min(lasts[k], count) + 1):
+            node = _child(node, buffer[end - 1], roots, byte, after)
+            if node < 0:
+                break
+            if first[node + 1] == first[node]:
+                continue
+            if nearest[end] < 0 or nearest[end] > lasts[k] or cost[end] + base > limit:
+                continue
+            for j in range(first[node], first[node + 1]):
+                index = ids[j]
+                words[index >> 5] |= np.uint32(1) << np.uint32(index & 31)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.decoding.automata import Dfa, StateLimitError, intersect, union
 from pipeline.decoding.formats import format_language, string_language
-from pipeline.decoding.numbers import Bounds
+from pipeline.decoding.numbers import MAX_SIGNIFICANT_DIGITS, Bounds
 from pipeline.decoding.references import References
 from pipeline.decoding.regex import TOP, Dialect, PatternError, any_string, compile_pattern, full_match
 from pipeline.decoding.shapes import (
@@ -30,12 +30,16 @@ from pipeline.decoding.shapes import (
     Obj,
     Shape,
     Str,
+    StrKind,
     Term,
     meet_all,
 )  # fmt: skip
 
 __all__ = ["Normalizer", "RefusedError", "UnheldError", "node_key", "words"]
 
+_SPAN_FORMATS: Mapping[str, StrKind] = {"date": "date", "date-time": "datetime", "time": "time"}
+_DECIMAL_DIGITS = 28
+"""Digits of a `Decimal` without a bound of its own: the precision of Python's default context."""
 _TYPES = ("null", "boolean", "number", "string", "array", "object")
 
 
@@ -113,6 +117,8 @@ class Normalizer:
                 notes.append(f"{keyword}: {error}")
             except StateLimitError:
                 notes.append(f"{keyword}: too large for an automaton")
+        if "x-span" in schema:
+            shapes = [_with_span(shape, schema["x-span"]) for shape in shapes]
         return [_with_notes(shape, notes) for shape in shapes]
 
     def _resolve(self, reference: str) -> Any:
@@ -236,6 +242,10 @@ class Normalizer:
         multiples = (Decimal(str(schema["multipleOf"])),) if "multipleOf" in schema else ()
         if is_integer and multiples and multiples[0] != multiples[0].to_integral_value():
             multiples = (multiples[0] * (Decimal(1) / multiples[0]),) if Decimal(1) % multiples[0] == 0 else multiples
+        if not is_integer and multiples and not _is_dyadic(multiples[0]):
+            # Validators divide doubles; below a million units they agree with exact arithmetic.
+            reach = multiples[0] * 999_999
+            bounds = bounds.intersection(Bounds(-reach, reach))
         return Num(is_integer, bounds, multiples, is_free=bounds.is_free and not multiples)
 
     def _string(self, schema: Mapping[str, Any]) -> Str:
@@ -251,7 +261,9 @@ class Normalizer:
             whole = language if whole is None else intersect(whole, language, state_limit=60_000).minimized()
         inner = (Term(schema["x-json"]),) if "x-json" in schema else None
         least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
-        return Str(whole, least, None if most is None else int(most), inner, tuple(notes))
+        kind = schema.get("x-string", {}).get("kind", _SPAN_FORMATS.get(schema.get("format", ""), "string"))
+        most = None if most is None else int(most)
+        return Str(whole, least, most, inner, tuple(notes), kind if kind in _SPAN_FORMATS.values() else "string")
 
     def _languages(self, schema: Mapping[str, Any]) -> Iterable[tuple[str, Callable[[], Dfa]]]:
         if "pattern" in schema:
@@ -310,7 +322,7 @@ class Normalizer:
         shapes: list[Shape] = []
         strings = [value for value in values if isinstance(value, str)]
         if strings:
-            shapes.append(Str(words(strings)))
+            shapes.append(Str(words(strings), kind="enum", values=tuple(strings)))
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         if numbers:
             shapes.append(Num(only=frozenset(Decimal(str(value)) for value in numbers), is_free=False))
@@ -435,6 +447,15 @@ def _with_notes(shape: Shape, notes: Sequence[str]) -> Shape:
     return replace(shape, notes=tuple(dict.fromkeys((*shape.notes, *notes)))) if notes else shape
 
 
+def _with_span(shape: Shape, settings: Mapping[str, Any]) -> Shape:
+    """Strings and numbers become extractive; the decimal in quotes goes, since one spelling is enough."""
+    if isinstance(shape, Str | Num):
+        return replace(shape, span=settings)
+    if isinstance(shape, Null):
+        return shape
+    raise RefusedError("Span marks strings, numbers, dates, times and enums; mark the items of a list, not the list")
+
+
 def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     types = schema.get("type", _TYPES)
     return (types,) if isinstance(types, str) else tuple(dict.fromkeys(types))
@@ -449,6 +470,12 @@ def _schema_bounds(schema: Mapping[str, Any]) -> Bounds:
     if not isinstance(high_open, bool):
         bounds = bounds.intersection(Bounds(None, _decimal_of(high_open), False, True))
     return bounds
+
+
+def _is_dyadic(value: Decimal) -> bool:
+    """Whether a double holds the value exactly."""
+    denominator = value.as_integer_ratio()[1]
+    return denominator & (denominator - 1) == 0
 
 
 def _decimal_of(value: Any) -> Decimal | None:
@@ -477,13 +504,17 @@ def _decimal(settings: Mapping[str, Any]) -> list[Shape]:
             )
     multiples = (Decimal(settings["multiple_of"]),) if "multiple_of" in settings else ()
     digits, places = settings.get("max_digits"), settings.get("decimal_places")
-    number = Num(bounds=bounds, multiples=multiples, is_free=False)
-    if places is not None:
-        number = replace(number, places=places)
+    exact = Num(
+        bounds=bounds, multiples=multiples, is_free=False, significant=_DECIMAL_DIGITS, whole_digits=_DECIMAL_DIGITS
+    )
+    exact = replace(exact, places=_DECIMAL_DIGITS if places is None else places)
     if digits is not None:
-        number = replace(number, significant=min(digits, number.significant))
-        number = replace(number, whole_digits=min(number.whole_digits, digits - (places or 0)))
-    return [number, Str(number_language(number))]
+        whole = min(_DECIMAL_DIGITS, digits - (places or 0))
+        exact = replace(exact, significant=min(digits, _DECIMAL_DIGITS), whole_digits=whole)
+    # A JSON number is read as a double on its way, which must not carry it over a bound.
+    limit = _DECIMAL_DIGITS if bounds.is_free else MAX_SIGNIFICANT_DIGITS
+    number = replace(exact, significant=min(exact.significant, limit), whole_digits=min(exact.whole_digits, limit))
+    return [number, Str(number_language(exact), kind="decimal")]
 
 
 def words(texts: Sequence[str]) -> Dfa:

@@ -79,6 +79,7 @@ def integers(bounds: Bounds, multiple: int = 1, digits: int = MAX_INTEGER_DIGITS
     Raises:
         NumberTooFineError: the multiple is too great.
     """
+    digits = max(digits, *(len(str(abs(int(bound)))) for bound in (bounds.low, bounds.high) if bound is not None), 0)
     return _signed(bounds, digits, 0, multiple, digits)
 
 
@@ -101,6 +102,8 @@ def numbers(
     Raises:
         NumberTooFineError: the multiple is too fine.
     """
+    if any(bound is not None and abs(bound) >= 10**whole_digits for bound in (bounds.low, bounds.high)):
+        raise NumberTooFineError(f"bounds beyond {whole_digits} digits")
     step = 1
     if multiple is not None:
         finest = max(1, _places(multiple))
@@ -165,11 +168,11 @@ def _shape(digits: int, places: int, significant: int) -> Dfa:
         accepting.append(accepts)
         return len(edges) - 1
 
-    decimals = [state(accepts=True) for _ in range(min(places, significant - 1))]
+    decimals = [state(accepts=True) for _ in range(min(places, significant))]
     for earlier, later in zip(decimals[1:], decimals, strict=False):
         edges[earlier].append((_ZERO, _NINE, later))
     points: dict[int, int] = {}
-    zero = state(accepts=True)
+    zero = state(accepts=digits > 0)
     edges[0].append((_ZERO, _ZERO, zero))
     wholes = [(0, zero)]
     source = 0

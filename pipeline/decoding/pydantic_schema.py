@@ -13,6 +13,8 @@ and the presence of validators.  This one writes them under keywords of our own:
 
 from __future__ import annotations
 
+import enum
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -20,13 +22,14 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic_core import SchemaError, core_schema
 
 from pipeline.core.errors import SchemaRefusedError
 
 __all__ = ["schema_of_type"]
 
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+_ALIAS_PATH = {"x-refused": "an AliasPath reads inside another value; write the nested model"}
 _KNOWN_MODULES = ("pydantic.", "pydantic_core", "ipaddress", "pathlib")
 _KNOWN_FORMATS = frozenset(
     {"email", "uri", "ipv4", "ipv6", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface", "path", "password",
@@ -43,7 +46,7 @@ def schema_of_type(record: Any) -> dict[str, Any]:
     try:
         adapter = TypeAdapter(record)
         schema = adapter.json_schema(schema_generator=_Generator, mode="validation", ref_template=DEFAULT_REF_TEMPLATE)
-    except PydanticUserError as error:
+    except (PydanticUserError, SchemaError) as error:
         raise SchemaRefusedError(f"{getattr(record, '__name__', record)}: {str(error).splitlines()[0]}") from error
     return dict(schema)
 
@@ -63,6 +66,28 @@ def _is_known(function: Any) -> bool:
     return str(module).startswith(_KNOWN_MODULES)
 
 
+_PLAIN_STRINGS = frozenset({"path_validator", "SecretStr", "SecretBytes"})
+"""Validators of Pydantic's own that take any string."""
+_KEYWORDS = {
+    "min_length": ("minLength", "minItems", "minProperties"),
+    "max_length": ("maxLength", "maxItems", "maxProperties"),
+}
+
+
+def _partial_constraint(function: Any, schema: JsonSchemaValue) -> bool | None:
+    """Whether the schema holds the constraint that a partial function of Pydantic's checks; None for others."""
+    if not isinstance(function, functools.partial) or not _is_known(function.func):
+        return None
+    return all(any(word in schema for word in _KEYWORDS.get(key, ())) for key in function.keywords)
+
+
+def _alias_path(field: Mapping[str, Any]) -> bool:
+    """Whether a field is read from inside another value."""
+    alias = field.get("validation_alias")
+    first = alias[0] if isinstance(alias, list) and alias and isinstance(alias[0], list) else alias
+    return isinstance(first, list) and len(first) > 1
+
+
 class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
 
@@ -71,7 +96,13 @@ class _Generator(GenerateJsonSchema):
         kind = schema.get("type", "")
         if kind.startswith("function-") and "x-refused" not in generated:
             function = schema["function"]["function"]
-            if not _is_known(function):
+            if (partial := _partial_constraint(function, generated)) is not None:
+                return generated if partial else _noted(generated, f"constraint {function.keywords}")
+            if getattr(function, "__name__", "") in _PLAIN_STRINGS:
+                return generated
+            if "EncodedStr" in getattr(function, "__qualname__", ""):
+                return _noted(generated, "base64 of UTF-8 text")
+            if not _is_known(function) or "<locals>.val_func" in getattr(function, "__qualname__", ""):
                 name = getattr(function, "__qualname__", type(function).__name__)
                 return _noted(generated, f"validator {name.rpartition('.')[2]}")
             if generated.get("type") == "string" and not self._is_exact(generated):
@@ -218,6 +249,20 @@ class _Generator(GenerateJsonSchema):
             generated.setdefault("properties", {})
             generated.setdefault("additionalProperties", False)
         return generated
+
+    def model_field_schema(self, schema: core_schema.ModelField) -> JsonSchemaValue:
+        return _ALIAS_PATH if _alias_path(schema) else super().model_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonSchemaValue:
+        return _ALIAS_PATH if _alias_path(schema) else super().dataclass_field_schema(schema)
+
+    def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
+        return _ALIAS_PATH if _alias_path(schema) else super().typed_dict_field_schema(schema)
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
+            return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
+        return super().literal_schema(schema)
 
     def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
         return None

@@ -243,7 +243,8 @@ class _Parser:
     def negated_class(self, name: str, base: Ranges) -> Ranges:
         if self.dialect == "ecma":
             return invert(base)
-        unicode = {"d": ("Nd",), "w": ("L", "M", "N", "Pc", "Cf", "So"), "s": ("Z", "Cc")}[name]
+        # What is unassigned here may be a member in another version of Unicode.
+        unicode = {"d": ("Nd",), "w": ("L", "M", "N", "Pc", "Cf", "So"), "s": ("Z", "Cc")}[name] + ("Cn", "Co")
         return invert(normalized((*base, *(r for category in unicode for r in _category(category) if r[1] > 0x7F))))
 
     def property_class(self, *, negated: bool) -> Ranges:
@@ -401,8 +402,8 @@ def _dfa_of(node: _Node) -> Dfa:
 
 
 _STAR = _Rep(_Set(ANY_CHAR), 0, None)
-_PREFIX = _Alt((_Cat(()), _Cat((_Mark(_BEGIN), _STAR))))
-_SUFFIX = _Alt((_Cat(()), _Cat((_STAR, _Mark(_END)))))
+_PREFIX = _Alt((_Cat(()), _Cat((_Rep(_Mark(_BEGIN), 1, None), _STAR))))
+_SUFFIX = _Alt((_Cat(()), _Cat((_STAR, _Rep(_Mark(_END), 1, None)))))
 
 
 def _language(node: _Node) -> Dfa:
@@ -445,9 +446,36 @@ def compile_pattern(pattern: str, dialect: Dialect = "rust") -> Dfa:
     Raises:
         PatternError: the pattern cannot be held exactly, or is no regular expression.
     """
-    whole = _language(_unwrapped(_Parser(pattern, dialect).parse()))
-    wrapped = _dfa_of(_Cat((_Mark(_BEGIN), _STAR, _Mark(_END))))
-    return _without_marks(intersect(whole, wrapped)).minimized()
+    node = _unwrapped(_Parser(pattern, dialect).parse())
+    # Without a look-ahead a mark may stand at a place several times over; with one, exactly one is read.
+    marks = (
+        [_Mark(_BEGIN), _Mark(_END)] if _holds_look(node) else [_Rep(_Mark(mark), 1, None) for mark in (_BEGIN, _END)]
+    )
+    wrapped = _dfa_of(_Cat((marks[0], _STAR, marks[1])))
+    return _without_marks(intersect(_language(node), wrapped)).minimized()
+
+
+def _holds_look(node: _Node) -> bool:
+    match node:
+        case _Look(part, _):
+            if _holds_begin(part):
+                raise PatternError("a look-ahead that asserts the beginning is not supported")
+            return True
+        case _Cat(parts) | _Alt(parts):
+            found = [_holds_look(part) for part in parts]  # all of them, for each may be refused
+            return any(found)
+    return False
+
+
+def _holds_begin(node: _Node) -> bool:
+    match node:
+        case _Mark(symbol):
+            return symbol == _BEGIN
+        case _Cat(parts) | _Alt(parts):
+            return any(_holds_begin(part) for part in parts)
+        case _Rep(part, _, _):
+            return _holds_begin(part)
+    return False
 
 
 def _without_marks(dfa: Dfa) -> Dfa:
@@ -461,10 +489,11 @@ def _without_marks(dfa: Dfa) -> Dfa:
         for low, high, target in row:
             if high <= TOP:
                 nfa.edge(states[state], low, high, states[target])
-            elif high == _END and dfa.accepting[target]:
-                nfa.link(states[state], end)
-    start = next(target for low, high, target in dfa.edges[0] if low <= _BEGIN <= high)
-    return nfa.determinized(states[start], end)
+            else:
+                nfa.link(states[state], states[target])
+        if dfa.accepting[state]:
+            nfa.link(states[state], end)
+    return nfa.determinized(states[0], end)
 
 
 @functools.lru_cache(maxsize=512)

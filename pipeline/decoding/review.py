@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.decoding.guide import Guide
+from pipeline.decoding.span_document import SpanDocument
 
-__all__ = ["Marks", "review"]
+__all__ = ["Marks", "SpanMark", "review"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanMark:
+    """One extractive value: the path of its field, without indices, and its places `[start, end)` in characters."""
+
+    path: str
+    places: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,35 +28,47 @@ class Marks:
         first_tightened: the first step at which the budget forbade an id that the schema allows; None if none did.
             Before this step the completion is the one that no budget at all would have given.
         slack_tokens: budget left when the record ended; None without a budget.
-        fields: the field being written at each step, by path; None before the first.
+        fields: the field being written at each step, by path; None between fields.
+        spans: where each extractive value stands in the document, in the order of the record.
     """
 
     is_complete: bool
     first_tightened: int | None
     slack_tokens: int | None
     fields: tuple[str | None, ...]
+    spans: tuple[SpanMark, ...] = ()
 
     def shaped_fields(self, from_step: int) -> tuple[str, ...]:
         """Paths written at or after a step, each once, in order."""
         return tuple(dict.fromkeys(path for path in self.fields[from_step:] if path is not None))
 
 
-def review(guide: Guide, token_ids: Sequence[int], budget_tokens: int | None, reserve: Sequence[int] = ()) -> Marks:
+def review(
+    guide: Guide,
+    token_ids: Sequence[int],
+    budget_tokens: int | None,
+    reserve: Sequence[int] = (),
+    document: SpanDocument | None = None,
+) -> Marks:
     """Replays `token_ids` (without the end-of-sequence id) under the budget they were decoded with.
 
     Raises:
         ValueError: an id is illegal under the guide or the budget, so they were not decoded with them.
     """
-    cursor = guide.cursor(budget_tokens, reserve)
+    cursor = guide.cursor(budget_tokens, reserve, document)
     first_tightened: int | None = None
     fields: list[str | None] = []
+    spans: list[SpanMark] = []
     for step, token_id in enumerate(token_ids):
         if first_tightened is None and cursor.is_tightened:
             first_tightened = step
+        places, path = cursor.sources(), cursor.path
         if not cursor.advance(token_id):
             raise ValueError(f"id {token_id} at step {step} is not legal under guide {guide.fingerprint}")
-        fields.append(guide.field_of(cursor.state))
+        if places and isinstance(cursor.state, int):
+            spans.append(SpanMark(path or "", places))
+        fields.append(cursor.path)
     slack = None if budget_tokens is None else budget_tokens - len(token_ids)
     if first_tightened is None and cursor.is_tightened:
         first_tightened = len(token_ids)
-    return Marks(cursor.is_accepting, first_tightened, slack, tuple(fields))
+    return Marks(cursor.is_accepting, first_tightened, slack, tuple(fields), tuple(spans))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.decoding.automata import Dfa, intersect
 from pipeline.decoding.numbers import FREE, MAX_SIGNIFICANT_DIGITS, Bounds
@@ -31,6 +31,8 @@ class Term:
         return (id(self.schema) if isinstance(self.schema, dict) else int(bool(self.schema)), self.is_positive)
 
 
+StrKind = Literal["string", "date", "datetime", "time", "enum", "decimal"]
+"""What a string spells, as far as extractive fields care; `decimal` is the twin of a number in quotes."""
 Node = tuple[Term, ...]
 """A conjunction of terms, not yet expanded; `()` is any value."""
 
@@ -65,6 +67,8 @@ class Num:
     is_free: bool = True
     """Whether an exponent may be written: no constraint says anything of the value."""
     notes: tuple[str, ...] = ()
+    span: Mapping[str, Any] | None = None
+    """Settings of the mark that makes the field extractive."""
 
     def holds(self, value: Decimal) -> bool:
         """Whether the value satisfies bounds, multiples and exclusions."""
@@ -91,6 +95,7 @@ class Num:
             self.is_open and other.is_open,
             self.is_free and other.is_free,
             self.notes + other.notes,
+            self.span or other.span,
         )
         if only is not None:
             merged = replace(merged, only=frozenset(value for value in only if merged.holds(value)))
@@ -115,6 +120,11 @@ class Str:
     most: int | None = None
     inner: Node | None = None
     notes: tuple[str, ...] = ()
+    kind: StrKind = "string"
+    values: tuple[str, ...] = ()
+    """Of an enumeration."""
+    span: Mapping[str, Any] | None = None
+    """Settings of the mark that makes the field extractive."""
 
     @property
     def whole_language(self) -> Dfa:
@@ -137,7 +147,12 @@ class Str:
         notes = self.notes + other.notes
         if self.inner is not None and other.inner is not None:
             notes = (*notes, "the JSON inside the string twice over")
-        merged = Str(language, max(self.least, other.least), min(mosts, default=None), self.inner or other.inner, notes)
+        most = min(mosts, default=None)
+        named = other if self.kind == "string" else self
+        merged = Str(
+            language, max(self.least, other.least), most, self.inner or other.inner, notes,
+            named.kind, named.values, self.span or other.span,
+        )  # fmt: skip
         if (language is not None and language.is_empty) or (merged.most is not None and merged.least > merged.most):
             return None
         return merged

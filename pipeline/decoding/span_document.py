@@ -52,7 +52,7 @@ class SpanView:
 
 @dataclass(frozen=True, slots=True)
 class SpanDocument:
-    """One document as a guide's extractive fields see it: one view for each of the guide's span kinds, in their order."""
+    """One document as a guide's extractive fields see it: a view for each of its span kinds, in their order."""
 
     views: tuple[SpanView, ...]
 

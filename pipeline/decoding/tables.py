@@ -6,13 +6,15 @@ refinement, that many rounds), so that an automaton of 20,000 states needs a few
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.automata import Dfa
-from pipeline.decoding.costs import farthest
+from pipeline.decoding.costs import NEVER, farthest, through_holes
+from pipeline.decoding.emit import SPAN_SYMBOL, SpanKind
 from pipeline.decoding.grammar import Grammar
 from pipeline.decoding.guide import FORMAT, Guide, guide_fingerprint, refuse_unspellable
 from pipeline.decoding.vocabulary import Vocabulary
@@ -32,34 +34,36 @@ class _Edges:
 
 
 def build_guide(
-    dfa: Dfa, vocabulary: Vocabulary, *, fields: tuple[str, ...], grammar_fingerprint: str, name: str = "record"
+    dfa: Dfa,
+    vocabulary: Vocabulary,
+    *,
+    fields: tuple[str, ...],
+    grammar_fingerprint: str,
+    spans: Sequence[SpanKind] = (),
+    name: str = "record",
 ) -> Guide:
     """The guide of a byte automaton.
 
     Raises:
         SchemaRefusedError: the vocabulary cannot spell any accepted string.
     """
-    from pipeline.decoding.kernels import NEVER, distances
-
     table, class_of_byte = _dense(dfa)
     accepting = np.array(dfa.accepting, np.uint8)
-    field = _fields_in_progress(dfa)
+    field = np.stack([_fields_in_progress(dfa), np.array(dfa.tags, np.int32)], axis=1)
+    holes = _holes(dfa)
     trie = vocabulary.trie
     most_bytes = vocabulary.max_token_bytes
     while True:
-        quote = int(class_of_byte[0x22])
-        backward = _edges(table, reverse=True)
-        plain = _edges(table, reverse=True, without=quote)
-        distance, following = distances(
-            table, class_of_byte, accepting, backward.starts, backward.other, plain.starts, plain.other, most_bytes,
-            trie.byte, trie.depth, trie.after, trie.height, trie.has_quote, trie.first,
-        )  # fmt: skip
-        if distance[0] == NEVER:
+        ways = _Ways(table, class_of_byte, vocabulary)
+        distance, following = ways.to(accepting)
+        to_hole = ways.to_each(holes[:, 0])
+        whole = through_holes(distance, to_hole, holes, np.ones(len(holes), np.int64))
+        if whole[0] >= NEVER:
             raise refuse_unspellable(name)
-        stuck = distance == NEVER
+        stuck = whole >= NEVER
         if not stuck.any():
             break
-        table, accepting, field = _without(stuck, table, accepting, field)
+        table, accepting, field, holes = _without(stuck, table, accepting, field, holes)
     row_of_state, samples = _row_classes(table, accepting, most_bytes)
     rows = _rows(table, class_of_byte, accepting, row_of_state, samples, vocabulary)
     forward = _edges(table)
@@ -68,12 +72,16 @@ def build_guide(
         "table": table,
         "class_of_byte": class_of_byte,
         "accepting": accepting,
-        "distance": distance,
+        "distance": np.minimum(whole, NEVER).astype(np.uint16),
+        "direct_distance": distance,
+        "holes": holes,
+        "hole_distance": to_hole,
         "following": following,
-        "far": farthest(forward.starts, forward.other, distance.astype(np.int32), most_bytes),
+        "far": farthest(forward.starts, forward.other, whole.astype(np.int32), most_bytes),
         "edge_start": forward.starts,
         "edge_target": forward.other,
-        "field_of_state": field,
+        "field_of_state": np.ascontiguousarray(field[:, 0]),
+        "tag_of_state": np.ascontiguousarray(field[:, 1]),
         "row_of_state": row_of_state,
         "rows": rows,
         "token_data": token_data,
@@ -86,6 +94,7 @@ def build_guide(
         "vocab_size": vocabulary.size,
         "eos_ids": list(vocabulary.eos_ids),
         "fields": list(fields),
+        "span_kinds": [dict(span.settings) for span in spans],
         "max_token_bytes": most_bytes,
     }
     return Guide(meta, arrays)
@@ -99,7 +108,8 @@ def _dense(dfa: Dfa) -> tuple[Array, Array]:
     for state, row in enumerate(dfa.edges):
         line = full[state]
         for low, high, target in row:
-            line[low : high + 1] = target
+            if low < SPAN_SYMBOL:
+                line[low : high + 1] = target
     columns, class_of_byte = np.unique(_column_hashes(full), return_inverse=True)
     sample = np.zeros(len(columns), np.int64)
     sample[class_of_byte] = np.arange(256)
@@ -129,12 +139,59 @@ def _edges(table: Array, *, reverse: bool = False, without: int | None = None) -
     return _Edges(starts.astype(np.int32), (pairs % count).astype(np.int32) if count else pairs.astype(np.int32))
 
 
-def _without(stuck: Array, table: Array, accepting: Array, field: Array) -> tuple[Array, Array, Array]:
+def _holes(dfa: Dfa) -> Array:
+    """int32[H, 3]: for each place that the document fills its state, its kind, and the state after it."""
+    found = [
+        (state, low - SPAN_SYMBOL, target)
+        for state, row in enumerate(dfa.edges)
+        for low, _, target in row
+        if low >= SPAN_SYMBOL
+    ]
+    return np.array(found, np.int32).reshape(-1, 3)
+
+
+class _Ways:
+    """Least numbers of tokens through the fixed part of an automaton."""
+
+    def __init__(self, table: Array, class_of_byte: Array, vocabulary: Vocabulary) -> None:
+        self._table, self._class_of_byte = table, class_of_byte
+        self._trie = vocabulary.trie
+        self._most_bytes = vocabulary.max_token_bytes
+        self._backward = _edges(table, reverse=True)
+        self._plain = _edges(table, reverse=True, without=int(class_of_byte[0x22]))
+
+    def to(self, goals: Array) -> tuple[Array, Array]:
+        """Distance uint16[n] and a next state int32[n] to the states where `goals` uint8[n] is set."""
+        from pipeline.decoding.kernels import distances
+
+        trie = self._trie
+        found: tuple[Array, Array] = distances(
+            self._table, self._class_of_byte, goals,
+            self._backward.starts, self._backward.other, self._plain.starts, self._plain.other, self._most_bytes,
+            trie.byte, trie.depth, trie.after, trie.height, trie.has_quote, trie.first,
+        )  # fmt: skip
+        return found
+
+    def to_each(self, states: Array) -> Array:
+        """Distance uint16[len(states), n] to each state by itself."""
+        rows = []
+        for state in states.tolist():
+            goals = np.zeros(len(self._table), np.uint8)
+            goals[state] = 1
+            rows.append(self.to(goals)[0])
+        return np.stack(rows) if rows else np.zeros((0, len(self._table)), np.uint16)
+
+
+def _without(
+    stuck: Array, table: Array, accepting: Array, field: Array, holes: Array
+) -> tuple[Array, Array, Array, Array]:
     """Drops states that no sequence of tokens leads out of."""
     kept = np.flatnonzero(~stuck)
     names = np.full(len(table) + 1, len(kept), np.int64)
     names[kept] = np.arange(len(kept))
-    return names[table[kept].astype(np.int64)].astype(table.dtype), accepting[kept], field[kept]
+    holes = holes[~stuck[holes[:, 0]] & ~stuck[holes[:, 2]]]
+    holes = np.stack([names[holes[:, 0]], holes[:, 1], names[holes[:, 2]]], axis=1).astype(np.int32)
+    return names[table[kept].astype(np.int64)].astype(table.dtype), accepting[kept], field[kept], holes
 
 
 def _fields_in_progress(dfa: Dfa) -> Array:
@@ -229,6 +286,10 @@ def compile_guide(grammar: Grammar, vocabulary: Vocabulary) -> Guide:
         SchemaRefusedError: the vocabulary cannot spell any record.
     """
     return build_guide(
-        grammar.automaton.dfa, vocabulary, fields=grammar.fields, grammar_fingerprint=grammar.fingerprint,
+        grammar.automaton.dfa,
+        vocabulary,
+        fields=grammar.fields,
+        grammar_fingerprint=grammar.fingerprint,
+        spans=grammar.spans,
         name=grammar.name,
-    )  # fmt: skip
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +25,7 @@ from vllm.v1.structured_output.backend_types import (
 
 from pipeline.core.errors import RequestRefusedError
 from pipeline.decoding.guide import Guide
+from pipeline.decoding.span_document import SpanDocument
 from pipeline.engine.wire import Binding, is_guide_literal
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ class GuideLike(Protocol):
     fingerprint: str
     vocab_size: int
 
-    def cursor(self, budget_tokens: int | None = None, reserve: Sequence[int] = ()) -> CursorLike: ...
+    def cursor(
+        self, budget_tokens: int | None = None, reserve: Sequence[int] = (), document: SpanDocument | None = None
+    ) -> CursorLike: ...
 
 
 @dataclass(slots=True)
@@ -219,6 +223,11 @@ class GuideBackend(StructuredOutputBackend):  # type: ignore[misc]
         self._rows = MaskRows()
         self._shelf = GuideShelf(vocab_size, Guide.load)
         self._stock: OutlinesBackend | None = None
+        self._binder = ThreadPoolExecutor(1, thread_name_prefix="bind")
+
+    def bind_soon(self, binding: Binding, prompt_ids: Sequence[int]) -> Future[StructuredOutputGrammar]:
+        """As `bind`, in a thread: a cursor over a document takes milliseconds, and the scheduler has steps to make."""
+        return self._binder.submit(self.bind, binding, prompt_ids)
 
     def bind(self, binding: Binding, prompt_ids: Sequence[int]) -> CursorGrammar:
         """The grammar of one request of ours.
@@ -245,12 +254,14 @@ class GuideBackend(StructuredOutputBackend):  # type: ignore[misc]
         return torch.full((max_num_seqs, _words(self.vocab_size)), -1, dtype=torch.int32, pin_memory=PIN_MEMORY)
 
     def destroy(self) -> None:
-        """Nothing to end: the mapped guides go with the process."""
+        """Ends the thread; the mapped guides go with the process."""
+        self._binder.shutdown(wait=True, cancel_futures=True)
 
 
 def _cursor(guide: GuideLike, binding: Binding) -> CursorLike:
     try:
-        return guide.cursor(binding.budget_tokens, binding.reserve_tokens)
+        document = None if binding.document is None else SpanDocument.from_bytes(binding.document)
+        return guide.cursor(binding.budget_tokens, binding.reserve_tokens, document)
     except ValueError as error:
         raise RequestRefusedError(str(error)) from error
 

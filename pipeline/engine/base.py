@@ -31,8 +31,8 @@ class GuideRequest:
     prefix_tokens: int = 0
     reserve_tokens: tuple[int, ...] = ()
     """Tokens kept back for each later field, by the guide's field index; empty for none."""
-    document: str | None = None
-    """The document's text, for guides with span states."""
+    document: bytes | None = None
+    """What extractive fields may copy, as `SpanDocument.to_bytes` has it; None for guides without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,9 @@ class Request:
     seed: int | None = None
     logprobs: int | None = None
     """How many alternatives' log-probabilities to return a step, for `trace`; None for none."""
+    scored_tokens: int = 0
+    """How many of the prompt's last ids to score instead of writing more: what the model, under no mask, thought of
+    each, with `logprobs` alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,9 @@ class Completion:
     prefill_s: float = 0.0
     decode_s: float = 0.0
     logprobs: tuple[Mapping[int, float], ...] = ()
+    """For each id written, log-probabilities by id, under the request's mask."""
+    scores: tuple[Mapping[int, float], ...] = ()
+    """For each id that was to be scored, log-probabilities by id, its own among them."""
 
 
 @dataclass(frozen=True, slots=True)

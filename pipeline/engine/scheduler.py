@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -24,7 +25,7 @@ from pipeline.engine.backend import GuideBackend
 from pipeline.engine.vllm_names import TESTED_VERSIONS, vllm_version
 from pipeline.engine.wire import Binding
 
-__all__ = ["GuidedAsyncScheduler", "GuidedScheduler", "install_backend"]
+__all__ = ["GuidedAsyncScheduler", "GuidedScheduler", "bind_request", "install_backend"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,23 +51,35 @@ def install_backend(manager: StructuredOutputManager) -> GuideBackend:
     return backend
 
 
-def _bind(backend: GuideBackend, request: Request) -> None:
-    """Gives a request of ours its grammar, in place of the one that vLLM is compiling; leaves others alone."""
+def bind_request(backend: GuideBackend, request: Request) -> None:
+    """Gives a request of ours its grammar, in place of the one that vLLM is compiling; leaves others alone.
+
+    A future that fails is how vLLM fails one request alone: it ends with finish reason "error".
+    """
     structured = request.structured_output_request
     params = request.sampling_params
     if structured is None or params is None:
         return
+    bound: StructuredOutputGrammar | Future[StructuredOutputGrammar]
     try:
         binding = Binding.from_extra_args(params.extra_args)
         if binding is None:
             return
-        structured.grammar = backend.bind(binding, request.prompt_token_ids or ())
+        prompt_ids = request.prompt_token_ids or ()
+        bound = (
+            backend.bind(binding, prompt_ids) if binding.document is None else backend.bind_soon(binding, prompt_ids)
+        )
     except RecordmillError as error:
-        # A failed future is how vLLM itself fails one request alone: it ends with finish reason "error".
-        logger.error("request %s refused: %s", request.request_id, error)
-        refused: Future[StructuredOutputGrammar] = Future()
-        refused.set_exception(error)
-        structured.grammar = refused
+        bound = Future()
+        bound.set_exception(error)
+    if isinstance(bound, Future):
+        bound.add_done_callback(partial(_log_refusal, request.request_id))
+    structured.grammar = bound
+
+
+def _log_refusal(request_id: str, bound: Future[StructuredOutputGrammar]) -> None:
+    if not bound.cancelled() and (error := bound.exception()) is not None:
+        logger.error("request %s refused: %s", request_id, error)
 
 
 class GuidedScheduler(Scheduler):  # type: ignore[misc]
@@ -77,7 +90,7 @@ class GuidedScheduler(Scheduler):  # type: ignore[misc]
         self._guides = install_backend(self.structured_output_manager)
 
     def add_request(self, request: Request) -> None:
-        _bind(self._guides, request)
+        bind_request(self._guides, request)
         super().add_request(request)
 
 
@@ -89,5 +102,5 @@ class GuidedAsyncScheduler(AsyncScheduler):  # type: ignore[misc]
         self._guides = install_backend(self.structured_output_manager)
 
     def add_request(self, request: Request) -> None:
-        _bind(self._guides, request)
+        bind_request(self._guides, request)
         super().add_request(request)

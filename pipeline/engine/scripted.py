@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,7 @@ from pipeline.core.errors import RequestRefusedError
 from pipeline.core.spec import GuideName, ModelSpec
 from pipeline.decoding.cursor import Cursor
 from pipeline.decoding.guide import Guide
+from pipeline.decoding.span_document import SpanDocument
 from pipeline.engine.base import Completion, EngineMetrics, Finish, GuideRequest, Request
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.checks import check_budget
@@ -119,10 +121,12 @@ class ScriptedEngine:
             raise RequestRefusedError(f"a prompt of {len(request.prompt_ids)} tokens")
         if _strikes(script.garbage_on, prompt):
             return await self._told(tuple(_GARBAGE.encode())[: request.max_tokens], "stop")
-        token_ids, finish = self._decode(request)
+        if request.scored_tokens:
+            return replace(await self._told((), "length"), scores=self._scores(request))
+        token_ids, finish, logprobs = self._decode(request)
         if _strikes(script.cut_on, prompt):
             token_ids, finish = token_ids[: len(token_ids) // 2], "length"
-        return await self._told(token_ids, finish)
+        return replace(await self._told(token_ids, finish), logprobs=tuple(logprobs[: len(token_ids)]))
 
     async def _told(self, token_ids: tuple[int, ...], finish: Finish) -> Completion:
         """Lets the tokens take their time."""
@@ -134,22 +138,36 @@ class ScriptedEngine:
         decode_s = len(token_ids) * self._script.token_s
         return Completion(token_ids, self._tokenizer.decode(token_ids), finish, decode_s=decode_s)
 
-    def _decode(self, request: Request) -> tuple[tuple[int, ...], Finish]:
-        """What the toy model says under the request's mask."""
+    def _decode(self, request: Request) -> tuple[tuple[int, ...], Finish, list[dict[int, float]]]:
+        """What the toy model says under the request's mask, and how likely each step was, where that is asked for."""
         prefix_tokens = request.guide.prefix_tokens if request.guide else 0
         split = len(request.prompt_ids) - prefix_tokens
         prompt_ids, said = request.prompt_ids[:split], list(request.prompt_ids[split:])
         legal = _Mask(self._cursor(request.guide, said))
         model = ToyModel(prompt_ids, self._wish(prompt_ids, legal.is_guided), self._seed(request), _EOS_ID)
+        logprobs: list[dict[int, float]] = []
         for _ in range(min(request.max_tokens, self.max_model_len - len(request.prompt_ids))):
-            token_id = int(np.argmax(np.where(legal.ids(), model.scores(said, _EOS_ID + 1), -1.0)))
+            scores = np.where(legal.ids(), model.scores(said, _EOS_ID + 1), -np.inf)
+            token_id = int(np.argmax(scores))
             if token_id == _EOS_ID:
-                return tuple(said[prefix_tokens:]), "stop"
+                return tuple(said[prefix_tokens:]), "stop", logprobs
+            if request.logprobs is not None:
+                logprobs.append(_log_probabilities(scores, token_id, request.logprobs))
             legal.advance(token_id)
             said.append(token_id)
             if ends_in_repetition(said[prefix_tokens:]):
-                return tuple(said[prefix_tokens:]), "repetition"
-        return tuple(said[prefix_tokens:]), "length"
+                return tuple(said[prefix_tokens:]), "repetition", logprobs
+        return tuple(said[prefix_tokens:]), "length", logprobs
+
+    def _scores(self, request: Request) -> tuple[dict[int, float], ...]:
+        """What the toy model, under no mask, thinks of the prompt's last ids."""
+        split = len(request.prompt_ids) - request.scored_tokens
+        prompt_ids, said = request.prompt_ids[:split], list(request.prompt_ids[split:])
+        model = ToyModel(prompt_ids, self._wish(prompt_ids, True), self._seed(request), _EOS_ID)
+        return tuple(
+            _log_probabilities(model.scores(said[:step], _EOS_ID + 1), token_id, request.logprobs or 0)
+            for step, token_id in enumerate(said)
+        )
 
     def _wish(self, prompt_ids: Sequence[int], is_guided: bool) -> bytes | None:
         if self._answer is not None:
@@ -166,7 +184,8 @@ class ScriptedEngine:
         if guide.name not in self._opened:
             self._opened[guide.name] = Guide.load(self._files.path(guide.name))
         try:
-            cursor = self._opened[guide.name].cursor(guide.budget_tokens, guide.reserve_tokens)
+            document = None if guide.document is None else SpanDocument.from_bytes(guide.document)
+            cursor = self._opened[guide.name].cursor(guide.budget_tokens, guide.reserve_tokens, document)
         except ValueError as error:
             raise RequestRefusedError(str(error)) from error
         if cursor.validate(prefix) != list(prefix):
@@ -215,6 +234,13 @@ class _Mask:
     def advance(self, token_id: int) -> None:
         if self._cursor is not None:
             self._cursor.advance(token_id)
+
+
+def _log_probabilities(scores: NDArray[np.float64], chosen: int, count: int) -> dict[int, float]:
+    """Of the chosen id and the `count` likeliest ones; scores are taken as logits."""
+    logits = scores - np.logaddexp.reduce(scores)
+    likeliest = np.argsort(-logits)[:count].tolist()
+    return {token_id: float(logits[token_id]) for token_id in (*likeliest, chosen) if np.isfinite(logits[token_id])}
 
 
 def _strikes(marker: str | None, prompt: str) -> bool:

@@ -38,6 +38,8 @@ class Script(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_model_len: Annotated[int, Field(ge=1)] = 1 << 16
+    tensor_parallel_size: Annotated[int, Field(ge=1)] = 1
+    """Says where a run places the engine, as with vLLM, and nothing else."""
     seed: int = 0
     answers: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None = None
     """`package.module:function` that takes a prompt and gives the completion; without it the completion is random."""

@@ -3,7 +3,7 @@
 vLLM's engine core notices nothing when the process that started it is killed, and goes on holding the GPU.  So that
 process ties each child to a tether: this file, run by itself, with nothing but the standard library.  It reads ids of
 processes from its standard input, and when that ends (the parent closed it, or is gone) it kills those processes and
-all their descendants, frozen ones included.
+all their descendants, frozen ones included, and removes the folder that their sockets were in.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,7 +29,9 @@ class Tether:
     """Started before the children it is to end.  `close()` ends them; so does the death of this process."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(os.getpid())]
+        self.folder = Path(tempfile.mkdtemp(prefix="recordmill-engine-"))
+        """For files that need not outlive the tied processes."""
+        command = [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(os.getpid()), str(self.folder)]
         # Its own session: what kills this process's group must not kill the tether with it.
         self._process = subprocess.Popen(
             command,
@@ -100,7 +104,7 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def _watch(parent: int) -> None:
+def _watch(parent: int, folder: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     seen: set[tuple[int, str]] = set()
@@ -116,7 +120,8 @@ def _watch(parent: int) -> None:
         for pid, started in list(seen):
             _remember(pid, started, seen)
     _end(seen)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    _watch(int(sys.argv[1]))
+    _watch(int(sys.argv[1]), sys.argv[2])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -168,6 +169,7 @@ class VllmEngine:
         finish = finish_of(answer.finish_reason)
         token_ids = spoken_ids(answer.token_ids, finish)
         steps = () if answer.logprobs is None else answer.logprobs[: len(token_ids)]
+        scored = () if not request.scored_tokens else output.prompt_logprobs[-request.scored_tokens :]
         return Completion(
             token_ids=token_ids,
             text=self._text(token_ids, request),
@@ -176,7 +178,8 @@ class VllmEngine:
             queued_s=stats.scheduled_ts - stats.queued_ts,
             prefill_s=stats.first_token_ts - stats.scheduled_ts,
             decode_s=stats.last_token_ts - stats.first_token_ts,
-            logprobs=tuple({token_id: entry.logprob for token_id, entry in step.items()} for step in steps),
+            logprobs=tuple(map(_by_id, steps)),
+            scores=tuple(map(_by_id, scored)),
         )
 
     def _text(self, token_ids: tuple[int, ...], request: Request) -> str:
@@ -184,3 +187,8 @@ class VllmEngine:
         if self._vocabulary is not None and request.guide is not None and request.guide.backend == "recordmill":
             return self._vocabulary.decode(token_ids).decode("utf-8", "replace")
         return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
+
+
+def _by_id(step: Mapping[int, Any]) -> dict[int, float]:
+    """Log-probabilities of one step as vLLM gives them, without those of ids that the mask forbids."""
+    return {token_id: entry.logprob for token_id, entry in step.items() if entry.logprob > -math.inf}

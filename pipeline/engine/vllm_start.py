@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 
@@ -27,6 +28,8 @@ from pipeline.engine.vllm_requests import reason
 __all__ = ["start_vllm"]
 
 _POLL_S = 0.2
+_FOLDER_CHARACTERS = 65
+"""The path of a socket has 107 at most, and vLLM's names have 36."""
 _START_ERRORS = (VLLMError, ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError, AssertionError)
 """What vLLM raises where it cannot start; anything else is a fault of ours."""
 
@@ -52,6 +55,8 @@ async def start_vllm(
         EngineStartError: vLLM cannot start, or was not ready in time; the tether is closed then.
     """
     before = {process.pid for process in multiprocessing.active_children()}
+    if len(str(tether.folder)) <= _FOLDER_CHARACTERS:
+        os.environ["VLLM_RPC_BASE_PATH"] = str(tether.folder)  # vLLM leaves its sockets lying there
     building = asyncio.create_task(asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress))
     # Without its processes the thread fails soon; nobody waits for what it says then.
     building.add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -36,7 +36,8 @@ def is_guide_literal(text: str) -> bool:
 class Binding:
     """What binds one request to one guide.
 
-    `path` is a local file that every process of the node can open; `budget_tokens` counts the tokens of the prefix.
+    `path` is a local file that every process of the node can open; `budget_tokens` counts the tokens of the prefix;
+    `document` is a `SpanDocument` in bytes.
     """
 
     fingerprint: str
@@ -44,7 +45,7 @@ class Binding:
     budget_tokens: int | None = None
     prefix_tokens: int = 0
     reserve_tokens: tuple[int, ...] = ()
-    document: str | None = None
+    document: bytes | None = None
 
     def extra_args(self) -> dict[str, Any]:
         """For `SamplingParams.extra_args`."""

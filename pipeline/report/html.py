@@ -18,7 +18,7 @@ from pipeline.report import charts, text
 from pipeline.report.model import Report, ShardCounts
 from pipeline.report.verdict import verdict
 
-__all__ = ["render_html"]
+__all__ = ["page_environment", "render_html"]
 
 SHARDS_LISTED = 300
 """Shards in the page's whole table; report.json holds every one."""
@@ -27,11 +27,12 @@ MISSING_LISTED = 50
 
 def render_html(report: Report) -> str:
     """The page, whole."""
-    return _environment().get_template("page.html.j2").render(_context(report))
+    return page_environment().get_template("page.html.j2").render(_context(report))
 
 
 @cache
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Where all our pages come from: everything escaped, nothing undefined, numbers and text written one way."""
     environment = Environment(
         loader=PackageLoader("pipeline.report", ""),
         autoescape=True,

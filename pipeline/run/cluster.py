@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import ray
 import ray.exceptions
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
 from pipeline.core.spec import ClusterSpec, LimitsSpec
-from pipeline.run.capacity import Need, engines_that_fit, missing
+from pipeline.run.capacity import engines_that_fit, missing, need_of
 from pipeline.run.dispatch import Assignment
 from pipeline.run.messages import Event, Failed, Finished, Lost, Setup, StartFailed, Summary, Unplaced, WorkerReady
 from pipeline.run.worker import Worker
@@ -66,6 +68,8 @@ def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Itera
 class _Actor:
     handle: Any
     asked_at: float
+    places: PlacementGroup | None = None
+    """Of the engine's ranks, where it has several."""
     is_placed: bool = False
     is_ready: bool = False
     documents: int = 0
@@ -92,26 +96,23 @@ class RayCluster:
         guide: the guide's bytes, broadcast through the object store; each machine keeps one copy.
         is_local: whether the cluster is this run's own, and so can never grow.
         """
-        self._spec = cluster
+        self._need = need_of(cluster, setup.spec.model)
+        self._wait_s = cluster.wait_s
         self._limits = limits
         self._is_local = is_local
         self._setup = ray.put(setup)
         self._guide = None if guide is None else ray.put(np.frombuffer(guide, np.uint8))
-        self._actor_class = ray.remote(Worker).options(
-            num_cpus=cluster.cpus_per_engine,
-            num_gpus=cluster.gpus_per_engine,
+        self._actor_class = ray.remote(
+            num_cpus=self._need.cpus,
+            num_gpus=self._need.gpus if self._need.ranks == 1 else 0,
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=16,
-        )
+        )(Worker)
         self._actors: dict[str, _Actor] = {}
         self._calls: dict[Any, _Call] = {}
         self._numbers = itertools.count(1)
         self._listened_at = 0.0
-
-    @property
-    def _need(self) -> Need:
-        return Need(self._spec.cpus_per_engine, self._spec.gpus_per_engine)
 
     def fits(self) -> int:
         """How many workers the cluster's machines hold."""
@@ -120,12 +121,21 @@ class RayCluster:
     def start_worker(self, concurrency: int) -> str:
         """See `driver.Cluster`."""
         worker_id = f"w{next(self._numbers)}"
-        handle = self._actor_class.remote(self._setup, concurrency)
+        places = self._places()
+        actor_class = self._actor_class
+        if places is not None:
+            # The worker takes no GPU itself: vLLM puts a process of its own into each place.
+            actor_class = actor_class.options(scheduling_strategy=PlacementGroupSchedulingStrategy(places, 0, True))
+        handle = actor_class.remote(self._setup, concurrency)
         now = time.monotonic()
-        self._actors[worker_id] = _Actor(handle, now)
-        wait_s = 0.0 if self._is_local and not self.fits() else self._spec.wait_s
+        self._actors[worker_id] = _Actor(handle, now, places)
+        wait_s = 0.0 if self._is_local and not self.fits() else self._wait_s
         self._calls[handle.hello.remote()] = _Call(worker_id, "hello", "", now + wait_s)
         return worker_id
+
+    def _places(self) -> PlacementGroup | None:
+        """Room for the ranks of one engine, on as few machines as there are; None where it has but one rank."""
+        return placement_group(self._need.bundles, strategy="PACK") if self._need.ranks > 1 else None
 
     def submit(self, assignment: Assignment) -> None:
         """See `driver.Cluster`."""
@@ -141,6 +151,8 @@ class RayCluster:
         if actor is not None:
             self._calls = {ref: call for ref, call in self._calls.items() if call.worker_id != worker_id}
             ray.kill(actor.handle, no_restart=True)
+            if actor.places is not None:
+                remove_placement_group(actor.places)
 
     def close(self) -> None:
         """Ends every worker."""

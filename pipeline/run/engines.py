@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pipeline.core.spec import JobSpec, ModelSpec
 from pipeline.engine.base import Engine
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import is_scripted
 from pipeline.engine.vllm_engine import VllmEngine
+from pipeline.run.capacity import need_of
 from pipeline.run.messages import EngineContext
 
 __all__ = ["start_engine"]
@@ -20,10 +22,20 @@ async def start_engine(context: EngineContext) -> Engine:
     spec = context.spec
     engine_class: type[ScriptedEngine] | type[VllmEngine] = ScriptedEngine if is_scripted(spec.model) else VllmEngine
     return await engine_class.start(
-        spec.model,
+        _model(spec),
         guides=context.guides,
         guide_backend=spec.decoding.guide,
         silence_s=spec.limits.engine_silence_s,
         start_s=spec.limits.engine_start_s,
         seed=spec.decoding.seed or 0,
     )
+
+
+def _model(spec: JobSpec) -> ModelSpec:
+    """The model, and word for vLLM that its ranks stand where Ray has room for them; what the user says of it stands.
+
+    vLLM refuses a model that needs more GPUs than its machine has unless it is told so.
+    """
+    if need_of(spec.cluster, spec.model).ranks == 1 or is_scripted(spec.model):
+        return spec.model
+    return spec.model.model_copy(update={"engine": {"distributed_executor_backend": "ray", **spec.model.engine}})

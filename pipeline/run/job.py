@@ -126,6 +126,7 @@ def _work(
 ) -> None:
     """Starts the cluster's workers and drives them; returns when nothing is left to do."""
     from pipeline.run.cluster import RayCluster, ray_connection
+    from pipeline.run.metrics import with_metrics
 
     spec, guide = prepared.job.spec, prepared.job.guide
     data = None if guide is None else guide.to_bytes()
@@ -156,7 +157,7 @@ def _work(
             cluster,
             stop_rule=StopRule(spec.limits.stop_if_valid_below, spec.limits.after_documents),
             stop=stop,
-            progress=progress,
+            progress=with_metrics(progress, spec.name),
             is_fleet_fixed=wanted != "auto",
         )
         try:

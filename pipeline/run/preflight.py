@@ -30,7 +30,7 @@ from pipeline.storage.documents import check_columns, list_input, list_objects, 
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store, open_store, probe
 
-__all__ = ["Job", "Prepared", "prepare", "prepare_job"]
+__all__ = ["Job", "Prepared", "input_objects", "prepare", "prepare_job"]
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def prepare(spec: JobSpec, base: Path) -> Prepared:
     source = open_store(spec.input.uris[0], spec.s3)
     found = load_plan(store, layout)
     if found is None:
-        objects = _input_objects(source, spec)
+        objects = input_objects(source, spec)
         fingerprint = fingerprint_of(job.identity, etags_of(objects))
         stored = StoredPlan(Plan(fingerprint, objects, make_shards(objects, spec.input.shard_rows)), job.identity)
     else:
@@ -178,8 +178,8 @@ def _check_budget(spec: JobSpec, guide: Guide, prompts: PromptBuilder) -> None:
         )
 
 
-def _input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
-    """The input's objects with their row groups.
+def input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
+    """The input's objects with their row groups, those that cannot be read among them.
 
     Raises:
         InputError: there are none, none can be read, or none has the columns asked for.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pipeline.run.ledger import Tally
 
@@ -44,10 +44,8 @@ class Snapshot:
         return (self.documents_planned - self.documents - self.documents_working) / rate if rate > 0 else None
 
 
-class Progress(Protocol):
-    """Told of a run's state about twice a second, and at every change of phase.  Must return at once."""
-
-    def __call__(self, snapshot: Snapshot) -> None: ...
+Progress = Callable[[Snapshot], None]
+"""Told of a run's state about twice a second, and at every change of phase.  Must return at once."""
 
 
 class LogProgress:

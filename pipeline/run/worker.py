@@ -28,6 +28,7 @@ from pipeline.run.guidance import guidance_of
 from pipeline.run.guide_file import shared_guide_file
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
+from pipeline.run.metrics import MeteredEngine, WorkerMetrics
 from pipeline.run.record import add_to_path, load_record
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
@@ -80,7 +81,7 @@ class Worker:
             path = shared_guide_file(setup.guide_fingerprint, memoryview(data))
             paths[setup.guide_fingerprint] = str(path)
             guide = Guide.load(path)
-        engine = await setup.factory(EngineContext(spec, paths))
+        engine = MeteredEngine(await setup.factory(EngineContext(spec, paths)), spec.name)
         prompts = PromptBuilder(load_tokenizer(spec.model), spec.prompt, setup.template, schema)
         source, store = open_store(spec.input.uris[0], spec.s3), open_store(spec.output.uri, spec.s3)
         extractor = Extractor(
@@ -101,6 +102,7 @@ class Worker:
             fingerprint=setup.fingerprint,
             engine=engine.name,
         )
+        self._metrics = WorkerMetrics(spec.name)
         self._engine = engine
         self._watch = LoopWatch(spec.limits.engine_silence_s)
         return engine.name
@@ -133,6 +135,7 @@ class Worker:
         else:
             work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s, task.before)
             tally, is_ours = await in_thread(self._committer.commit, task, work, attempt)
+            self._metrics.shard_committed(time.perf_counter() - started)
         return Summary(task.task_id, tally, is_ours, time.perf_counter() - started)
 
     async def _give_up(self) -> None:

@@ -20,7 +20,7 @@ from pipeline.core.spec import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
 
-__all__ = ["DocumentReader", "check_columns", "list_input", "list_objects", "passed_columns", "read_piece"]
+__all__ = ["DocumentReader", "check_columns", "format_of", "list_input", "list_objects", "passed_columns", "read_piece"]
 
 _THREADS = 16
 _IDLE_STREAMS = 3
@@ -74,7 +74,7 @@ def check_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec)
     if not readable:
         first = objects[0].unreadable if objects else "the input has no objects"
         raise InputError(f"none of {len(objects)} input objects can be read as asked: {first}")
-    lines = [item for item in readable if _format(item.uri, spec) == "jsonl"]
+    lines = [item for item in readable if format_of(item.uri, spec) == "jsonl"]
     if lines:
         _check_keys(text_input.first_keys(store, lines[0]), lines[0].uri, spec)
 
@@ -112,7 +112,7 @@ class DocumentReader:
 
     def read(self, piece: Piece) -> Iterator[Document]:
         """As `read_piece`."""
-        match _format(piece.uri, self._spec):
+        match format_of(piece.uri, self._spec):
             case "jsonl":
                 return text_input.read_lines(self._store, piece, self._spec, self._limits)
             case "text":
@@ -172,7 +172,8 @@ def read_piece(store: Store, piece: Piece, spec: InputSpec, limits: LimitsSpec) 
         yield from reader.read(piece)
 
 
-def _format(uri: str, spec: InputSpec) -> Literal["parquet", "jsonl", "text"]:
+def format_of(uri: str, spec: InputSpec) -> Literal["parquet", "jsonl", "text"]:
+    """How an object is read: as the spec says, else by the end of its name."""
     if spec.format != "auto":
         return spec.format
     return next((name for suffix, name in _SUFFIXES.items() if uri.lower().endswith(suffix)), "parquet")
@@ -189,7 +190,7 @@ def _is_hidden(store: Store, asked: str, uri: str) -> bool:
 
 def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
     try:
-        match _format(info.uri, spec):
+        match format_of(info.uri, spec):
             case "jsonl":
                 return text_input.describe_lines(store, info)
             case "text":
@@ -209,7 +210,7 @@ def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
 
 
 def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:
-    match _format(item.uri, spec):
+    match format_of(item.uri, spec):
         case "jsonl":
             return item, dict.fromkeys(spec.columns, pa.string())
         case "text":

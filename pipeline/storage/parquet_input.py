@@ -17,7 +17,7 @@ from pipeline.core.errors import UnreadableError
 from pipeline.core.spec import InputSpec, LimitsSpec
 from pipeline.storage.store import ObjectInfo, Store
 
-__all__ = ["RowGroupStream", "describe", "passed_types"]
+__all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
 
 _DAMAGE = (pa.ArrowException, OSError, ValueError)
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -55,6 +55,30 @@ def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[
     with store.open_input(item.uri, etag=item.etag) as source:
         schema = _opened(source, item.uri).schema_arrow
     return {name: _plain(schema.field(name).type) for name in names}
+
+
+def row_of(store: Store, item: InputObject, name: str, document_id: str) -> tuple[int, int] | None:
+    """Row group and row of the first document with this id in an object, from its id column alone.
+
+    Args:
+        name: of the id column.
+
+    Raises:
+        UnreadableError: the object is damaged, or has changed.
+    """
+    with store.open_input(item.uri, etag=item.etag) as source:
+        file = _opened(source, item.uri)
+        for index in range(file.metadata.num_row_groups):
+            seen = 0
+            try:
+                for batch in file.iter_batches(row_groups=[index], columns=[name], use_threads=False):
+                    keys = [None if key is None else _text(key) for key in _values(batch.column(0))]
+                    if document_id in keys:
+                        return index, seen + keys.index(document_id)
+                    seen += len(keys)
+            except _DAMAGE as error:
+                _refuse(f"row group {index} of {item.uri}", error)
+    return None
 
 
 class RowGroupStream:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import jsonschema
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
 
 __all__ = ["schema_complaint", "schema_validator"]
 
@@ -24,6 +26,31 @@ _PATTERNS = {
     "duration": r"P(?!\Z)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?",
 }
 """RFC 3339, 1123, 3986, 9562 and ISO 8601, in ASCII."""
+_ECMA_SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_ECMA_CLASSES = {"s": (_ECMA_SPACE, ""), "S": ("", _ECMA_SPACE), "d": ("0-9", ""), "w": ("A-Za-z0-9_", "")}
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """The pattern with ECMA 262's `\\s`, `\\d`, `\\w` and `$`, which Python reads otherwise."""
+    parts, is_class, at = [], False, 0
+    while at < len(pattern):
+        char, following = pattern[at], pattern[at + 1 : at + 2]
+        if char == "\\" and following in _ECMA_CLASSES and (following != "S" or not is_class):
+            inside, outside = _ECMA_CLASSES[following]
+            parts.append(inside if is_class else f"[{inside}]" if inside else f"[^{outside}]")
+        elif char == "\\":
+            parts.append("/" if following == "/" else char + following)
+        else:
+            parts.append(r"\Z" if char == "$" and not is_class else char)
+            is_class = char == "[" or (is_class and char != "]")
+        at += 2 if char == "\\" else 1
+    return re.compile("".join(parts))
+
+
+def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(value, str) and _expression(pattern).search(value) is None:
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _formats() -> jsonschema.FormatChecker:
@@ -44,9 +71,8 @@ _FORMATS = _formats()
 def schema_validator(schema: Any) -> Any:
     """The validator of the draft that `$schema` names, 2020-12 without one, with formats checked."""
     draft = jsonschema.Draft202012Validator
-    return (validator_for(schema, default=draft) if isinstance(schema, dict) else draft)(
-        schema, format_checker=_FORMATS
-    )
+    named = validator_for(schema, default=draft) if isinstance(schema, dict) else draft
+    return extend(named, {"pattern": _pattern})(schema, format_checker=_FORMATS)
 
 
 def schema_complaint(validator: Any, value: Any) -> str | None:

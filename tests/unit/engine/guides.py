@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import BaseModel
+
+from pipeline.core.span import Span
+from pipeline.decoding import compile_grammar, compile_guide
 from pipeline.decoding.guide import Guide
 from pipeline.decoding.regex import compile_pattern
+from pipeline.decoding.span_document import SpanDocument, view_of_values
 from pipeline.decoding.tables import build_guide
 from pipeline.decoding.vocabulary import Vocabulary
 from pipeline.engine.byte_tokenizer import ByteTokenizer
@@ -55,3 +61,21 @@ def saved(guide: Guide, folder: Path) -> str:
     path = folder / f"guide-{guide.fingerprint}.bin"
     guide.save(path)
     return str(path)
+
+
+class Copied(BaseModel):
+    name: Annotated[str, Span()]
+
+
+def copying_guide(vocabulary: Vocabulary) -> Guide:
+    """Of records whose one field can only be copied from the document."""
+    return compile_guide(compile_grammar(Copied), vocabulary)
+
+
+def document_of(*values: str) -> SpanDocument:
+    """A document in which these values stand one after the other."""
+    place, spans = 0, []
+    for value in values:
+        spans.append((value.encode(), place, place + len(value)))
+        place += len(value) + 1
+    return SpanDocument((view_of_values(spans),))

@@ -20,9 +20,9 @@ from vllm.v1.structured_output.backend_types import StructuredOutputOptions  # n
 from pipeline.core.errors import EngineStartError, RequestRefusedError  # noqa: E402
 from pipeline.decoding.guide import Guide  # noqa: E402
 from pipeline.engine.backend import CursorGrammar, GuideBackend  # noqa: E402
-from pipeline.engine.scheduler import install_backend  # noqa: E402
+from pipeline.engine.scheduler import bind_request, install_backend  # noqa: E402
 from pipeline.engine.wire import Binding, guide_literal  # noqa: E402
-from tests.unit.engine.guides import LIST, OTHER, RECORD, guide_of, saved, word_vocabulary  # noqa: E402
+from tests.unit.engine.guides import LIST, OTHER, RECORD, copying_guide, document_of, guide_of, saved, word_vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -195,6 +195,41 @@ def test_several_guides_serve_side_by_side(guide: Guide, folder: Path, binding: 
         ids = [byte + 2 for byte in prefix]
         assert grammar.accept_tokens("r", ids)
         assert legal(backend, grammar) == expected(each, ids, None)
+
+
+def test_a_document_decides_what_an_extractive_field_may_say(folder: Path, binding: Callable[..., Binding]) -> None:
+    guide = copying_guide(word_vocabulary())
+    saved(guide, folder)
+    backend = backend_of()
+    asked = binding(guide, budget_tokens=30, document=document_of("abc", "a b").to_bytes())
+    for grammar in (backend.bind(asked, []), backend.bind_soon(asked, []).result()):
+        assert grammar.accept_tokens("r", [byte + 2 for byte in b'{"name":"a'])
+        after = {chr(token_id - 2) for token_id in legal(backend, grammar) if token_id < 258}
+        assert after == {"b", " "}
+    with pytest.raises(RequestRefusedError, match="needs the document"):
+        backend.bind(binding(guide), [])
+    with pytest.raises(RequestRefusedError, match="no value"):
+        backend.bind_soon(binding(guide, document=document_of().to_bytes()), []).result()
+
+
+def request_of(binding: Binding | None, **attributes: Any) -> Any:
+    extra_args = None if binding is None else binding.extra_args()
+    structured = SimpleNamespace(grammar="vLLM's own")
+    params = SimpleNamespace(extra_args=extra_args)
+    return SimpleNamespace(
+        request_id="r", structured_output_request=structured, sampling_params=params, prompt_token_ids=[5], **attributes
+    )
+
+
+def test_the_scheduler_binds_what_is_ours_and_leaves_the_rest(guide: Guide, binding: Callable[..., Binding]) -> None:
+    backend = backend_of()
+    ours, other, bad = request_of(binding(guide)), request_of(None), request_of(binding(guide, budget_tokens=1))
+    for request in (ours, other, bad):
+        bind_request(backend, request)
+    assert isinstance(ours.structured_output_request.grammar, CursorGrammar)
+    assert other.structured_output_request.grammar == "vLLM's own"
+    with pytest.raises(RequestRefusedError):
+        bad.structured_output_request.grammar.result()
 
 
 def test_our_literal_gives_a_grammar_that_serves_nobody_until_it_is_bound() -> None:

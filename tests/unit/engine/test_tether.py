@@ -28,7 +28,7 @@ family = subprocess.Popen([sys.executable, "-c", {FAMILY!r}], stdout=subprocess.
 grandchild = int(family.stdout.readline())
 tether.tie(family.pid)
 time.sleep(1.5)
-print(family.pid, grandchild, tether._process.pid, flush=True)
+print(family.pid, grandchild, tether._process.pid, tether.folder, flush=True)
 time.sleep(600)
 """
 
@@ -52,12 +52,15 @@ def wait_until_gone(*pids: int) -> bool:
 def test_children_and_grandchildren_end_with_a_killed_owner(freeze: bool) -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
     assert owner.stdout is not None
-    child, grandchild, tether = (int(pid) for pid in owner.stdout.readline().split())
+    *pids, folder = owner.stdout.readline().decode().split()
+    child, grandchild, tether = map(int, pids)
+    (Path(folder) / "socket").touch()
     if freeze:
         os.kill(child, signal.SIGSTOP)
     owner.kill()
     owner.wait()
     assert wait_until_gone(child, grandchild, tether)
+    assert not Path(folder).exists()
 
 
 def test_closing_ends_what_was_tied_and_nothing_else() -> None:
@@ -66,6 +69,7 @@ def test_closing_ends_what_was_tied_and_nothing_else() -> None:
     tether.tie(tied.pid)
     tether.close()
     assert tied.wait(5) == -signal.SIGKILL
+    assert not tether.folder.exists()
     assert free.poll() is None
     free.kill()
     free.wait()

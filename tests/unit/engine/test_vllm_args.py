@@ -59,7 +59,10 @@ def test_arguments_are_safe_by_default_and_the_job_spec_stands(tmp_path: Path) -
     assert arguments["trust_remote_code"] is False
     assert (arguments["load_format"], arguments["max_model_len"], arguments["seed"]) == ("dummy", 10, 7)
     assert "structured_outputs_config" not in arguments
-    assert engine_arguments(ModelSpec(name="a/b"), "none", known=KNOWN, is_cpu=False, seed=0)["load_format"] == "safetensors"
+    assert (
+        engine_arguments(ModelSpec(name="a/b"), "none", known=KNOWN, is_cpu=False, seed=0)["load_format"]
+        == "safetensors"
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_what_the_user_set_in_the_environment_stands(monkeypatch: pytest.MonkeyP
 
 
 def test_a_binding_travels_whole_and_a_wrong_one_is_refused_without_its_text() -> None:
-    binding = Binding("f" * 16, "/tmp/g.bin", 10, 2, (1, 2), "text")
+    binding = Binding("f" * 16, "/tmp/g.bin", 10, 2, (1, 2), b"\x00text")
     assert Binding.from_extra_args(binding.extra_args()) == binding
     assert Binding.from_extra_args(None) is None
     assert Binding.from_extra_args({"other": 1}) is None

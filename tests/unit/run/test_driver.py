@@ -173,7 +173,7 @@ def test_an_automatic_fleet_grows_with_the_cluster() -> None:
     def grow(snapshot: object) -> None:
         cluster.room = 4
 
-    simulation.driver._progress = grow  # type: ignore[assignment]
+    simulation.driver._progress = grow
     simulation.driver.run()
     assert len(cluster.started) == 4
 

@@ -1,0 +1,44 @@
+"""How commands answer: JSON on standard output for machines, one file written whole, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline.core.errors import InputError
+
+__all__ = ["notes", "print_json", "quiet_logs", "write_page"]
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))  # noqa: T201
+
+
+def notes() -> Console:
+    """Where commands say what they are doing: standard error, so that standard output can be piped."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def write_page(path: Path, page: str) -> None:
+    """Writes a page beside its place and moves it there, so that a reader never sees half of it.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def quiet_logs() -> None:
+    """For commands whose answer is all there is to see: only warnings are logged."""
+    logging.getLogger("pipeline").setLevel(logging.WARNING)

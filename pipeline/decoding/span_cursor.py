@@ -1,0 +1,242 @@
+"""A cursor through a guide with extractive fields: where the guide leaves a place open, the document decides.
+
+A position is either a state of the guide, or content: the stretches of the document that what was written so far may
+belong to.  Content begins and ends on the bounds of tokens, so that the guide's own rows hold for every document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipeline.decoding.arrays import Array
+from pipeline.decoding.costs import NEVER
+from pipeline.decoding.cursor import ILLEGAL, Cursor
+from pipeline.decoding.span_document import SpanDocument, SpanView
+
+if TYPE_CHECKING:
+    from pipeline.decoding.guide import Guide, Row
+
+__all__ = ["NoSpanError", "SpanCursor"]
+
+_NO_LIMIT = 1 << 30
+
+
+class NoSpanError(ValueError):
+    """A field that must be copied from the document has no candidate in it; no record can be written."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Content:
+    """Inside a place that the document fills.
+
+    `positions`, `lasts` and `origins` are int32[T], one for each stretch still possible: how far it is written, where
+    it must end, and which of the view's starts it began at.
+    """
+
+    kind: int
+    after: int
+    positions: Array
+    lasts: Array
+    origins: Array
+    is_at_end: bool
+
+
+class _Walker:
+    """One view of a document against a vocabulary."""
+
+    def __init__(self, guide: Guide, view: SpanView) -> None:
+        from pipeline.decoding.kernels import span_costs
+
+        trie = guide.trie
+        self._guide = guide
+        self.view = view
+        self._nearest, self._cost, first_cost = span_costs(
+            view.buffer, view.is_end, guide.roots, trie.byte, trie.after, trie.first
+        )
+        starts = np.asarray(view.starts)
+        next_end = self._nearest[starts + 1] if len(starts) else starts
+        fits = (next_end >= 0) & (next_end <= view.lasts) & (first_cost[starts] < NEVER)
+        self.starts, self.lasts = starts[fits], view.lasts[fits]
+        self.origins = np.flatnonzero(fits).astype(np.int32)
+        self.least = int(first_cost[self.starts].min()) if len(self.starts) else NEVER
+        self.most = int(self._cost[self._cost < NEVER].max(initial=0))
+        self._first_rows: dict[int, Array] = {}
+
+    def cost(self, content: _Content) -> int:
+        """The fewest tokens that end the content."""
+        return int(self._cost[content.positions].min())
+
+    def begin(self, kind: int, after: int, token: bytes) -> _Content | None:
+        return self._moved(kind, after, self.starts, self.lasts, self.origins, token)
+
+    def go_on(self, content: _Content, token: bytes) -> _Content | None:
+        return self._moved(content.kind, content.after, content.positions, content.lasts, content.origins, token)
+
+    def _moved(
+        self, kind: int, after: int, positions: Array, lasts: Array, origins: Array, token: bytes
+    ) -> _Content | None:
+        buffer = self.view.buffer
+        length = len(token)
+        fits = positions + length <= lasts
+        for offset, byte in enumerate(token):
+            positions_left = positions[fits]
+            if not len(positions_left):
+                return None
+            fits[fits] = buffer[positions_left + offset] == byte
+        positions, lasts, origins = positions[fits] + length, lasts[fits], origins[fits]
+        ends = self._nearest[positions]
+        alive = (ends >= 0) & (ends <= lasts)
+        if not alive.any():
+            return None
+        positions = positions[alive]
+        is_at_end = bool(self.view.is_end[positions].any())
+        return _Content(kind, after, positions, lasts[alive], origins[alive], is_at_end)
+
+    def fill(self, positions: Array, lasts: Array, base: int, limit: int, words: Array) -> None:
+        """Sets the bits of the tokens that go on from these positions and can be closed within `limit`."""
+        from pipeline.decoding.kernels import fill_span_row
+
+        trie = self._guide.trie
+        fill_span_row(
+            self.view.buffer, positions, lasts, self._nearest, self._cost, base, limit,
+            self._guide.roots, trie.byte, trie.after, trie.first, trie.ids, words,
+        )  # fmt: skip
+
+    def first_row(self, slack: int) -> Array:
+        """The tokens that may begin content, where closing it may take `slack` tokens beyond the first."""
+        key = min(slack, 256)
+        row = self._first_rows.get(key)
+        if row is None:
+            row = self._first_rows[key] = np.zeros(self._guide.words, np.uint32)
+            self.fill(self.starts, self.lasts, 0, _NO_LIMIT if key == 256 else key, row)
+        return row
+
+
+class SpanCursor(Cursor):
+    """See `Cursor`; made by `Guide.cursor` where the guide has extractive fields.
+
+    Raises:
+        NoSpanError: the document holds no value for a field that must have one.
+    """
+
+    __slots__ = ("_walkers", "_words")
+
+    def __init__(self, guide: Guide, budget_tokens: int | None, document: SpanDocument) -> None:
+        if len(document.views) != len(guide.span_kinds):
+            raise ValueError(f"{len(document.views)} views for {len(guide.span_kinds)} kinds of extractive fields")
+        known: dict[int, _Walker] = {}
+        self._walkers = [known.setdefault(id(view), _Walker(guide, view)) for view in document.views]
+        costs = guide.document_costs(tuple(walker.least for walker in self._walkers))
+        if costs.cost[0] >= NEVER:
+            raise NoSpanError("the document holds no value for an extractive field that must have one")
+        self._words = np.zeros(guide.words, np.uint32)
+        self._start(guide, budget_tokens, costs, int(costs.cost[0]))
+
+    @property
+    def is_accepting(self) -> bool:
+        state = self.state
+        if isinstance(state, _Content):
+            return state.is_at_end and self._guide.is_accepting(state.after)
+        return self._guide.is_accepting(state)
+
+    def sources(self) -> tuple[tuple[int, int], ...]:
+        """Where the content written now stands in the document's text, as `(start, end)` in characters.
+
+        Several where the same text stands at several places; none outside of content, or before it may end.
+        """
+        content = self.state
+        if not isinstance(content, _Content):
+            return ()
+        view = self._walkers[content.kind].view
+        ends = np.flatnonzero(view.is_end[content.positions])
+        found = (
+            (int(view.source_start[content.origins[index]]), int(view.source_end[content.positions[index]]))
+            for index in ends.tolist()
+        )
+        return tuple(sorted(set(found)))
+
+    def _after(self, state: Any, left: int, token_id: int) -> Any:
+        guide = self._guide
+        if token_id in guide.eos_ids:
+            return state if self.is_accepting else ILLEGAL
+        if isinstance(state, _Content):
+            return self._after_content(state, left, token_id)
+        target = guide.next_state(state, token_id)
+        if target != ILLEGAL:
+            return target if self._costs.cost[target] <= left - 1 else ILLEGAL
+        spelt = guide.decode((token_id,))
+        if not spelt or (hole := guide.hole_of_state.get(state)) is None:
+            return ILLEGAL
+        content = self._walkers[hole[0]].begin(*hole, spelt)
+        return content if content is not None and self._cost_of(content) <= left - 1 else ILLEGAL
+
+    def _after_content(self, content: _Content, left: int, token_id: int) -> Any:
+        spelt = self._guide.decode((token_id,))
+        longer = self._walkers[content.kind].go_on(content, spelt) if spelt else None
+        if longer is not None:
+            return longer if self._cost_of(longer) <= left - 1 else ILLEGAL
+        if not content.is_at_end:
+            return ILLEGAL
+        target = self._guide.next_state(content.after, token_id)
+        return target if target != ILLEGAL and self._costs.cost[target] <= left - 1 else ILLEGAL
+
+    def _cost_of(self, content: _Content) -> int:
+        return self._walkers[content.kind].cost(content) + int(self._costs.cost[content.after])
+
+    def row(self) -> Row:
+        return self._row_within(self._left - 1)
+
+    def _row_within(self, limit: int) -> Row:
+        from pipeline.decoding.guide import Row
+
+        state = self.state
+        if isinstance(state, _Content):
+            words = self._fixed_row(state.after, limit).words.copy() if state.is_at_end else self._blank()
+            base = int(self._costs.cost[state.after])
+            self._walkers[state.kind].fill(state.positions, state.lasts, base, limit, words)
+            return self._keep(Row, words)
+        hole = self._guide.hole_of_state.get(state)
+        if hole is None:
+            return self._fixed_row(state, limit)
+        first = self._walkers[hole[0]].first_row(limit - int(self._costs.cost[hole[1]]))
+        return self._keep(Row, self._fixed_row(state, limit).words | first)
+
+    def _blank(self) -> Array:
+        self._words[:] = 0
+        return self._words
+
+    def _keep(self, row: type[Row], words: Array) -> Row:
+        """The row, kept alive by the cursor while an engine copies it."""
+        self._words = words
+        return row(words, words.ctypes.data)
+
+    def _fixed_row(self, state: int, limit: int) -> Row:
+        if self._far[state] <= limit:
+            return self._guide.row(state)
+        return self._guide.tight_row(state, limit, self._costs)
+
+    @property
+    def path(self) -> str | None:
+        return self._guide.field_of(self.state.after if isinstance(self.state, _Content) else self.state)
+
+    def _is_ample(self, limit: int) -> bool:
+        """Whether no token that is legal without a budget could cost more than `limit`; may say no too often."""
+        state = self.state
+        if isinstance(state, _Content):
+            kind, after, fixed = state.kind, state.after, state.after
+        elif state in self._guide.hole_of_state:
+            (kind, after), fixed = self._guide.hole_of_state[state], state
+        else:
+            return self._far[state] <= limit
+        ample: bool = self._far[fixed] <= limit and self._walkers[kind].most + int(self._costs.cost[after]) <= limit
+        return ample
+
+    @property
+    def is_tightened(self) -> bool:
+        if self._is_ample(self._left - 1):
+            return False
+        tight = self.row().words.copy()
+        return not np.array_equal(tight, self._row_within(_NO_LIMIT).words)

@@ -1,0 +1,111 @@
+"""Strings that a pattern or a least length picks: each stretch is tried, and those that pass are listed.
+
+The work is bounded: where a document holds too many stretches, the longest ones are left out, everywhere alike, until
+the rest can be tried.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import regex
+
+from pipeline.core.errors import SchemaRefusedError
+from pipeline.decoding.arrays import Array
+from pipeline.spans.candidates import Candidate
+from pipeline.spans.folding import Folded
+from pipeline.spans.kinds import SpanKind
+from pipeline.spans.views import Bounds, spelt, stretches
+
+__all__ = ["compiled", "listed"]
+
+_MAX_LENGTH = 1024
+"""Characters of a listed stretch, at most."""
+_MAX_TRIALS = 1_000_000
+"""Stretches of one document that are held against a pattern."""
+_MAX_LISTED = 4_000_000
+"""Characters of all stretches of one document that are listed for one kind."""
+
+_log = logging.getLogger(__name__)
+
+
+class _TooManyError(Exception):
+    """More stretches than can be tried at this length."""
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(pattern: str) -> regex.Pattern[str]:
+    """The pattern, for a whole stretch.
+
+    Raises:
+        SchemaRefusedError: it is no regular expression.
+    """
+    try:
+        return regex.compile(pattern)
+    except regex.error as error:
+        raise SchemaRefusedError(f"the pattern {pattern!r} of an extractive field: {error}") from error
+
+
+def listed(whole: Folded, bounds: Bounds, kind: SpanKind) -> list[Candidate]:
+    """The stretches that match the kind's pattern and have its least length, in the order of the text."""
+    length = _MAX_LENGTH if kind.max_length is None else min(kind.max_length, _MAX_LENGTH)
+    while True:
+        try:
+            return list(_tried(whole, bounds, kind, length))
+        except _TooManyError:
+            length //= 2
+            _log.warning("a document of %d characters: only spans up to %d characters", len(whole.text), length)
+
+
+def _tried(whole: Folded, bounds: Bounds, kind: SpanKind, length: int) -> Iterator[Candidate]:
+    starts, _, lasts = stretches(bounds, kind.max_words, length)
+    if kind.pattern is not None:
+        can_begin = _can_begin(whole, starts, compiled(kind.pattern))
+        starts, lasts = starts[can_begin], lasts[can_begin]
+    first = np.searchsorted(bounds.ends, starts + max(kind.min_length, 1))
+    after = np.searchsorted(bounds.ends, lasts, "right")
+    if kind.pattern is not None:
+        return _matching(whole.text, compiled(kind.pattern), bounds.ends, starts, first, after)
+    return _every(whole.text, bounds.ends, starts, first, np.maximum(after, first))
+
+
+def _can_begin(whole: Folded, starts: Array, pattern: regex.Pattern[str]) -> Array:
+    """bool[S], whether anything that the pattern matches begins with the character at each start."""
+    heads = whole.points[starts]
+    known = np.unique(heads)
+    is_head = [pattern.fullmatch(chr(point), partial=True) is not None for point in known.tolist()]
+    return np.isin(heads, known[np.array(is_head, bool)])
+
+
+def _matching(
+    text: str, pattern: regex.Pattern[str], ends: Array, starts: Array, first: Array, after: Array
+) -> Iterator[Candidate]:
+    """Longer and longer stretches, until no longer one can match."""
+    trials, size = max(_MAX_TRIALS, len(text)), max(_MAX_LISTED, len(text))
+    known = ends.tolist()
+    for start, low, high in zip(starts.tolist(), first.tolist(), after.tolist(), strict=True):
+        for end in known[low:high]:
+            stretch = text[start:end]
+            found = pattern.fullmatch(stretch, partial=True)
+            trials -= 1
+            if found is None:
+                break
+            if not found.partial:
+                size -= end - start
+                yield Candidate(start, end, spelt(stretch).decode())
+            if trials < 0 or size < 0:
+                raise _TooManyError
+
+
+def _every(text: str, ends: Array, starts: Array, first: Array, after: Array) -> Iterator[Candidate]:
+    sums = np.append(0, np.cumsum(ends, dtype=np.int64))
+    counts = after - first
+    if int((sums[after] - sums[first] - counts * starts).sum()) > max(_MAX_LISTED, len(text)):
+        raise _TooManyError
+    known = ends.tolist()
+    for start, low, high in zip(starts.tolist(), first.tolist(), after.tolist(), strict=True):
+        for end in known[low:high]:
+            yield Candidate(start, end, spelt(text[start:end]).decode())

@@ -1,0 +1,270 @@
+"""From a document to its outcome, with the scripted engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from pipeline.core.document import Document, Piece, Shard
+from pipeline.core.errors import EngineDeadError, StorageError
+from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.core.spec import JobSpec, PromptSpec, parse_spec
+from pipeline.decoding import Vocabulary, compile_grammar, compile_guide
+from pipeline.engine.base import Completion, EngineMetrics, Request
+from pipeline.engine.byte_tokenizer import ByteTokenizer
+from pipeline.engine.prompts import PromptBuilder
+from pipeline.engine.scripted import ScriptedEngine
+from pipeline.engine.scripted_model import Script
+from pipeline.run.attempt import Lanes, ShardWork, Work
+from pipeline.run.extract import Extractor
+from pipeline.run.guidance import Guidance, guidance_of
+from pipeline.run.intake import Row
+
+
+class Thing(BaseModel):
+    name: Annotated[str, Field(max_length=30)]
+    tags: Annotated[list[Annotated[str, Field(max_length=10)]], Field(max_length=8)]
+
+    @field_validator("name")
+    @classmethod
+    def _no_bad_names(cls, value: str) -> str:
+        if value.startswith("bad"):
+            raise ValueError("a bad name")
+        return value
+
+
+def _spec(guide: str = "recordmill", policy: str = "close", **more: Any) -> JobSpec:
+    raw = {
+        "name": "n",
+        "input": {"uri": "/in/"},
+        "record": "m:R",
+        "model": {"name": "scripted"},
+        "decoding": {"guide": guide, "max_tokens": more.pop("max_tokens", 200)},
+        "truncation": {"policy": policy, **more},
+        "output": {"uri": "/out/"},
+    }
+    return parse_spec(raw, source="test")
+
+
+def _wish(name: str, tags: int) -> str:
+    return json.dumps({"name": name, "tags": [f"t{index}" for index in range(tags)]}, separators=(",", ":"))
+
+
+class Bench:
+    """An extractor over a scripted engine."""
+
+    def __init__(self, folder: Path, spec: JobSpec, answer: str | None, **script: Any) -> None:
+        tokenizer = ByteTokenizer()
+        guide = None
+        guides: dict[str, str] = {}
+        if spec.decoding.guide == "recordmill":
+            guide = compile_guide(compile_grammar(Thing), Vocabulary.from_tokenizer(tokenizer))
+            guides[guide.fingerprint] = str(folder / f"guide-{guide.fingerprint}.bin")
+            guide.save(guides[guide.fingerprint])
+        schema = Thing.model_json_schema()
+        self.guidance: Guidance = guidance_of(spec, guide, schema)
+        self.engine = ScriptedEngine(
+            Script(**script), guides=guides, answer=None if answer is None else lambda _: answer
+        )
+        prompts = PromptBuilder(tokenizer, PromptSpec(), "{{ text }}", schema)
+        self.extractor = Extractor(spec, Thing, self.engine, self.guidance, prompts, ThreadPoolExecutor(1))
+
+    async def outcome(self, text: str) -> Outcome:
+        row = Row(0, Document("d", text, {"source": "x"}), "a note")
+        outcome = (await self.extractor.extract(row, "r")).outcome
+        assert outcome.document_id == "d"
+        assert outcome.extra == {"source": "x"}
+        return outcome
+
+
+async def test_a_record_that_fits_is_valid(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(), _wish("chair", 2)).outcome("a chair")
+    assert outcome.status is Status.VALID
+    assert outcome.record == {"name": "chair", "tags": ["t0", "t1"]}
+    assert outcome.budget_tokens == 200
+    assert outcome.slack_tokens == 200 - len(_wish("chair", 2))
+    assert outcome.prompt_tokens == len(b"a chair") + 1
+    assert outcome.detail == "a note"
+
+
+async def test_a_record_that_the_budget_bent_is_closed_and_names_the_fields(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(max_tokens=40), _wish("chair", 8)).outcome("a chair")
+    assert outcome.status is Status.CLOSED
+    assert outcome.cause is Cause.BUDGET
+    assert any(name.startswith("tags") for name in outcome.shaped_fields)
+    assert outcome.record is not None
+    assert outcome.record["name"] == "chair"
+
+
+async def test_reject_keeps_the_text_of_what_was_cut_off(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(policy="reject", max_tokens=40), _wish("chair", 8)).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.TRUNCATED, Cause.BUDGET)
+    assert outcome.raw == _wish("chair", 8)[:40]
+
+
+async def test_salvage_keeps_whole_items(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(policy="salvage", max_tokens=40), _wish("chair", 8)).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.CLOSED, Cause.SALVAGED)
+    assert outcome.record == {"name": "chair", "tags": ["t0", "t1", "t2"]}
+    assert outcome.shaped_fields == ("tags",)
+
+
+async def test_what_the_models_validators_refuse_is_invalid(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(), _wish("bad chair", 1)).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.INVALID, Cause.VALIDATOR)
+    assert outcome.raw == _wish("bad chair", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "cause"),
+    [
+        ('{"name":"a","tags":[]}', Status.VALID, None),
+        ('```json\n{"name": "a", "tags": []}\n```', Status.VALID, None),
+        ("I would say it is a chair.", Status.INVALID, Cause.NOT_JSON),
+        ('{"name":"a"}', Status.INVALID, Cause.VALIDATOR),
+        (_wish("a", 8) + " " * 200, Status.VALID, None),
+        (_wish("a", 8)[:-1] + " " * 300, Status.TRUNCATED, Cause.RUNAWAY),
+    ],
+)
+async def test_without_a_guide_the_parser_decides(
+    tmp_path: Path, answer: str, status: Status, cause: Cause | None
+) -> None:
+    outcome = await Bench(tmp_path, _spec("none", "reject"), answer).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (status, cause)
+
+
+async def test_an_engine_that_leaves_its_guide_is_not_believed(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(), None, garbage_on="chair").outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.INVALID, Cause.NOT_JSON)
+    assert "did not follow its guide" in (outcome.detail or "")
+
+
+async def test_a_refused_request_is_an_outcome(tmp_path: Path) -> None:
+    outcome = await Bench(tmp_path, _spec(), None, refuse_on="chair").outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.FAILED, Cause.REFUSED)
+
+
+async def test_a_document_that_leaves_no_room_is_too_long(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, _spec(), None, max_model_len=100)
+    outcome = await bench.outcome("x" * 90)
+    assert (outcome.status, outcome.cause) == (Status.FAILED, Cause.TOO_LONG)
+    assert "100" in (outcome.detail or "")
+
+
+@pytest.mark.parametrize(("where", "seen"), [("head", "first"), ("tail", "last")])
+async def test_a_long_document_is_cut_with_a_mark(tmp_path: Path, where: str, seen: str) -> None:
+    bench = Bench(tmp_path, _spec(long_documents=where, max_tokens=60), None, max_model_len=100, refuse_on=seen)
+    outcome = await bench.outcome("first" + "x" * 90 + "last")
+    assert outcome.cause is Cause.REFUSED
+    other = Bench(tmp_path, _spec(long_documents=where, max_tokens=60), _wish("a", 0), max_model_len=100)
+    outcome = await other.outcome("first" + "x" * 90 + "last")
+    assert outcome.status is Status.VALID
+    assert f"only the {where} was read: " in (outcome.detail or "")
+
+
+class Slow:
+    """Completions that wait until they are let go; counts how many are in flight."""
+
+    name = "slow"
+    max_model_len = 1000
+
+    def __init__(self, dies: bool = False) -> None:
+        self.in_flight = 0
+        self.most = 0
+        self.seen: list[str] = []
+        self.go = asyncio.Event()
+        self.dies = dies
+
+    async def generate(self, request: Request) -> Completion:
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        self.seen.append(bytes(request.prompt_ids).decode().strip())
+        await self.go.wait()
+        self.in_flight -= 1
+        if self.dies:
+            raise EngineDeadError("gone")
+        text = _wish(self.seen[-1], 0)
+        return Completion(tuple(text.encode()), text, "stop")
+
+    def metrics(self) -> EngineMetrics:
+        return EngineMetrics()
+
+    async def close(self) -> None:
+        return None
+
+
+def _work(engine: Slow, concurrency: int, read: Any = None) -> tuple[ShardWork, Lanes]:
+    spec = _spec("none", "reject")
+    prompts = PromptBuilder(ByteTokenizer(), PromptSpec(), "{{ text }}", {})
+    extractor = Extractor(spec, Thing, engine, Guidance(None), prompts, ThreadPoolExecutor(1))
+    lanes = Lanes(concurrency)
+    return ShardWork(extractor, read or _documents, lanes, ThreadPoolExecutor(1), document_bytes=1000), lanes
+
+
+def _documents(piece: Piece) -> Iterator[Document]:
+    for row in range(piece.row_start, piece.row_stop):
+        yield Document(f"{piece.uri}{row}", f"{piece.uri}{row}")
+
+
+def _shard(name: str, rows: int) -> Shard:
+    return Shard((Piece(name, "e", 0, 0, rows),))
+
+
+async def _settled(engine: Slow, count: int) -> None:
+    while engine.in_flight < count:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.02)
+
+
+async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish() -> None:
+    engine = Slow()
+    work, _ = _work(engine, 4)
+    tasks = [asyncio.create_task(work.run(_shard(name, 3), name, 60)) for name in ("a", "b")]
+    await _settled(engine, 4)
+    assert sorted(engine.seen) == ["a0", "a1", "a2", "b0"]
+    engine.go.set()
+    done: list[Work] = await asyncio.gather(*tasks)
+    assert [[outcome.document_id for outcome in item.outcomes] for item in done] == [
+        ["a0", "a1", "a2"],
+        ["b0", "b1", "b2"],
+    ]
+    assert engine.most == 4
+
+
+async def test_no_more_than_the_slots_are_in_flight_and_all_are_given_back_when_the_engine_dies() -> None:
+    engine = Slow(dies=True)
+    work, lanes = _work(engine, 3)
+    task = asyncio.create_task(work.run(_shard("a", 10), "a", 60))
+    await _settled(engine, 3)
+    engine.go.set()
+    with pytest.raises(EngineDeadError):
+        await task
+    assert engine.most == 3
+    for _ in range(3):
+        await asyncio.wait_for(lanes.slots.acquire(), 1)
+    assert lanes.documents_working == 0
+
+
+async def test_a_shard_that_takes_too_long_counts_as_a_dead_engine() -> None:
+    work, _ = _work(Slow(), 3)
+    with pytest.raises(EngineDeadError, match="more than"):
+        await work.run(_shard("a", 2), "a", 0.05)
+
+
+async def test_a_store_that_gives_out_ends_the_attempt_and_nothing_is_committed_half() -> None:
+    def read(piece: Piece) -> Iterator[Document]:
+        yield Document("a", "a")
+        raise StorageError("503")
+
+    engine = Slow()
+    engine.go.set()
+    work, _ = _work(engine, 3, read)
+    with pytest.raises(StorageError):
+        await work.run(_shard("a", 2), "a", 60)

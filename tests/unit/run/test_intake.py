@@ -1,0 +1,101 @@
+"""Every planned row enters once, as a clean document or with the right cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pipeline.core.document import Document, Piece, Shard
+from pipeline.core.errors import StorageError, StorageNotFoundError, UnreadableError
+from pipeline.core.outcome import Cause, Outcome
+from pipeline.run.intake import Row, rows_of, synthetic_id
+
+PIECE = Piece("s3://b/in/a.parquet", "e", 3, 10, 14)
+
+
+def _read(*documents: Document, error: Exception | None = None) -> Callable[[Piece], Iterator[Document]]:
+    def read(piece: Piece) -> Iterator[Document]:
+        yield from documents
+        if error is not None:
+            raise error
+
+    return read
+
+
+def _rows(read: Callable[[Piece], Iterator[Document]], size: int, document_bytes: int = 100) -> list[Row]:
+    piece = Piece(PIECE.uri, PIECE.etag, PIECE.row_group, 10, 10 + size)
+    rows = list(rows_of(Shard((piece,)), read, document_bytes=document_bytes))
+    assert [row.index for row in rows] == list(range(size))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("document", "cause"),
+    [
+        (Document(None, "text"), Cause.NULL_ID),
+        (Document("a", None), Cause.NULL_TEXT),
+        (Document("a", ""), Cause.EMPTY),
+        (Document("a", " \n\t"), Cause.EMPTY),
+        (Document("a", "é" * 51), Cause.TOO_LONG),
+        (Document("a", "text", unreadable="the line is not a JSON object"), Cause.UNREADABLE),
+    ],
+)
+def test_a_document_that_cannot_be_asked_about_has_its_cause(document: Document, cause: Cause) -> None:
+    (row,) = _rows(_read(document), 1)
+    assert isinstance(row.content, Outcome)
+    assert row.content.cause is cause
+    assert row.content.document_id == document.document_id
+
+
+def test_the_first_of_two_equal_ids_is_kept() -> None:
+    first, second = _rows(_read(Document("a", "one"), Document("a", "two")), 2)
+    assert isinstance(first.content, Document)
+    assert isinstance(second.content, Outcome)
+    assert second.content.cause is Cause.DUPLICATE_ID
+
+
+def test_an_id_that_stands_before_a_half_is_a_duplicate_in_it() -> None:
+    whole = {
+        row: Document("same" if row in (10, 13) else f"d{row}", "text")
+        for row in range(PIECE.row_start, PIECE.row_stop)
+    }
+
+    def read(piece: Piece) -> Iterator[Document]:
+        return (whole[row] for row in range(piece.row_start, piece.row_stop))
+
+    first, second = Shard((PIECE,)).halves()
+    rows = list(rows_of(second, read, document_bytes=100, before=first))
+    assert isinstance(rows[0].content, Document)
+    assert isinstance(rows[1].content, Outcome)
+    assert rows[1].content.cause is Cause.DUPLICATE_ID
+
+
+def test_lone_surrogates_are_replaced_one_for_one_and_noted() -> None:
+    (row,) = _rows(_read(Document("a\ud800", "b\udfffc\x00d")), 1)
+    assert isinstance(row.content, Document)
+    assert row.content.text == "b\ufffdc\x00d"
+    assert row.content.document_id == "a\ufffd"
+    assert row.note is not None
+    assert row.note.startswith("1 lone surrogate")
+
+
+@pytest.mark.parametrize("error", [UnreadableError("bad page"), StorageNotFoundError("gone")])
+def test_rows_after_the_damage_are_failed_under_ids_of_their_place(error: Exception) -> None:
+    rows = _rows(_read(Document("a", "one"), error=error), 3)
+    assert isinstance(rows[0].content, Document)
+    lost = [row.content for row in rows[1:]]
+    assert all(isinstance(item, Outcome) and item.cause is Cause.UNREADABLE for item in lost)
+    assert [item.document_id for item in lost] == ["unreadable:a.parquet#3:11", "unreadable:a.parquet#3:12"]
+    assert synthetic_id(PIECE, 11) == "unreadable:a.parquet#3:11"
+
+
+def test_fewer_and_more_rows_than_planned_are_no_silence() -> None:
+    fewer = _rows(_read(Document("a", "one")), 2)
+    assert isinstance(fewer[1].content, Outcome)
+    assert len(_rows(_read(Document("a", "one"), Document("b", "two")), 1)) == 1
+
+
+def test_a_store_that_gives_out_says_nothing_about_documents() -> None:
+    with pytest.raises(StorageError):
+        _rows(_read(Document("a", "one"), error=StorageError("503")), 3)

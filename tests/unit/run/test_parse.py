@@ -1,0 +1,91 @@
+"""From a generation's text to a record, or to the cause why there is none."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, Field, field_validator, model_serializer
+
+from pipeline.core.outcome import Cause
+from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
+
+
+class Line(BaseModel):
+    name: str
+    amount: Decimal
+
+
+class Bill(BaseModel):
+    shop: str
+    day: dt.date | None = None
+    lines: Annotated[list[Line], Field(alias="positions")] = []
+
+
+class Touchy(BaseModel):
+    value: int
+
+    @field_validator("value")
+    @classmethod
+    def _check(cls, value: int) -> int:
+        if value < 0:
+            raise ValueError("negative")
+        return 1 // value
+
+
+class Unspeakable(BaseModel):
+    value: int
+
+    @model_serializer
+    def _dump(self) -> dict[str, int]:
+        raise KeyError("no")
+
+
+def test_a_record_is_given_by_field_name_with_python_values() -> None:
+    text = '{"shop":"a","day":"2026-01-31","positions":[{"name":"x","amount":"1.50"}]}'
+    assert parse_record(text, Bill) == {
+        "shop": "a",
+        "day": dt.date(2026, 1, 31),
+        "lines": [{"name": "x", "amount": Decimal("1.50")}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "words"),
+    [
+        ("Sure!", Cause.NOT_JSON, "JSON"),
+        ('{"value":1', Cause.NOT_JSON, "JSON"),
+        ("{}", Cause.VALIDATOR, "value: Field required"),
+        ('{"value":-1}', Cause.VALIDATOR, "negative"),
+        ('{"value":0}', Cause.VALIDATOR, "ZeroDivisionError"),
+    ],
+)
+def test_a_refusal_says_which_kind_and_why(text: str, cause: Cause, words: str) -> None:
+    refusal = parse_record(text, Touchy)
+    assert isinstance(refusal, Refusal)
+    assert refusal.cause is cause
+    assert words in refusal.detail
+
+
+def test_a_serializer_that_raises_refuses_the_record() -> None:
+    refusal = parse_record('{"value":1}', Unspeakable)
+    assert isinstance(refusal, Refusal)
+    assert "serializer" in refusal.detail
+
+
+def test_a_cut_list_keeps_its_whole_items_and_names_what_was_lost() -> None:
+    salvaged = salvage_record('{"shop":"a","positions":[{"name":"x","amount":"1"},{"name":"y","am', Bill)
+    assert salvaged is not None
+    assert [line["name"] for line in salvaged.record["lines"]] == ["x"]
+    assert salvaged.lost == ("day", "lines")
+
+
+def test_values_that_do_not_satisfy_the_model_are_not_salvaged() -> None:
+    assert salvage_record('{"day":"2026-01-31","sh', Bill) is None
+
+
+@pytest.mark.parametrize("text", ['{"a":1}', ' {"a":1}\n', '```json\n{"a":1}\n```', '```\n{"a":1}```\n'])
+def test_white_space_and_a_fence_are_no_part_of_unguided_json(text: str) -> None:
+    assert strip_fence(text) == '{"a":1}'

@@ -1,0 +1,99 @@
+"""What a worker's process needs beside the engine: a shared guide, a watch on its loop, room on a machine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pipeline.run.capacity import Need, engines_that_fit, missing
+from pipeline.run.fleet import LOSSES_AT_MOST, Fleet
+from pipeline.run.guide_file import shared_guide_file
+from pipeline.run.ledger import StopRule
+from pipeline.run.loop_watch import LoopWatch
+
+
+def test_a_guide_is_written_once_and_a_spoilt_one_is_replaced(tmp_path: Path) -> None:
+    path = shared_guide_file("abc", b"guide", tmp_path)
+    written = path.stat().st_mtime_ns
+    assert shared_guide_file("abc", b"guide", tmp_path) == path
+    assert path.stat().st_mtime_ns == written
+    path.write_bytes(b"spoil")
+    assert shared_guide_file("abc", memoryview(b"guide"), tmp_path).read_bytes() == b"guide"
+    assert [item.name for item in tmp_path.iterdir()] == ["guide-abc.bin"]
+
+
+def test_many_at_once_leave_one_whole_file(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4000
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda _: shared_guide_file("abc", data, tmp_path), range(32)))
+    assert {path.read_bytes() == data for path in paths} == {True}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+async def test_a_loop_that_stands_still_is_noticed() -> None:
+    noticed = threading.Event()
+    watch = LoopWatch(1.0, noticed.set)
+    await asyncio.sleep(1.5)
+    assert not noticed.is_set()
+    deadline = time.monotonic() + 30
+    while not noticed.is_set() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert noticed.is_set()
+    watch.close()
+
+
+@pytest.mark.parametrize(
+    ("machines", "need", "fit"),
+    [
+        ([{"CPU": 8, "GPU": 4}], Need(1, 1), 4),
+        ([{"CPU": 2, "GPU": 4}], Need(1, 1), 2),
+        ([{"CPU": 8, "GPU": 1}, {"CPU": 8, "GPU": 1}], Need(1, 2), 0),
+        ([{"CPU": 8, "GPU": 3}, {"CPU": 8, "GPU": 3}], Need(1, 2), 2),
+        ([{"CPU": 8, "GPU": 1}], Need(1, 0.25), 4),
+        ([{"CPU": 2}], Need(1, 0), 2),
+        ([{"CPU": 2}], Need(0.1, 0), 20),
+        ([], Need(1, 0), 0),
+    ],
+)
+def test_an_engine_never_spans_two_machines(machines: list[dict[str, float]], need: Need, fit: int) -> None:
+    assert engines_that_fit(machines, need) == fit
+
+
+def test_what_is_missing_is_named_with_what_to_do() -> None:
+    assert "enough GPU" in missing([{"CPU": 8}], Need(1, 1))
+    assert "gpus_per_engine: 0" in missing([{"CPU": 8}], Need(1, 1))
+    assert "enough CPU" in missing([{"CPU": 2, "GPU": 8}], Need(4, 1))
+    assert "has both" in missing([{"CPU": 1, "GPU": 8}, {"CPU": 8}], Need(4, 1))
+    assert "taken" in missing([{"CPU": 8, "GPU": 8}], Need(4, 1))
+    assert "none" in missing([], Need(4, 1))
+
+
+def test_a_fleet_never_starts_more_workers_than_there_are_tasks() -> None:
+    fleet = Fleet(wanted=10)
+    assert fleet.to_start(3) == 3
+    fleet.starting = 3
+    assert fleet.to_start(3) == 0
+
+
+def test_losses_with_nothing_finished_in_between_end_in_giving_up() -> None:
+    fleet = Fleet(wanted=1)
+    for _ in range(LOSSES_AT_MOST + 2):
+        assert fleet.reason_to_give_up() is None
+        fleet.ready += 1
+        fleet.lost(is_memory=False)
+    assert fleet.reason_to_give_up() is not None
+    fleet.progressed()
+    assert fleet.reason_to_give_up() is None
+
+
+@pytest.mark.parametrize(
+    ("documents", "records", "stops"), [(9, 0, False), (10, 4, True), (10, 5, False), (1000, 499, True)]
+)
+def test_a_run_is_stopped_when_too_few_documents_give_a_record(documents: int, records: int, stops: bool) -> None:
+    assert (StopRule(0.5, 10).verdict(documents, records) is not None) == stops
+    assert StopRule(None, 10).verdict(documents, records) is None
