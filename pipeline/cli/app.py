@@ -6,11 +6,10 @@ import logging
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 from rich.console import Console
 
-from pipeline.cli import lint, preview, results, run
+from pipeline.cli import init, lint, plan, preview, rerun, results, run, trace
 from pipeline.core.errors import RecordmillError
 
 __all__ = ["app", "run_command"]
@@ -24,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (lint, preview, run, results):
+for _module in (init, lint, preview, plan, run, results, rerun, trace):
     _module.register(app)
 
 
@@ -42,10 +41,10 @@ def run_command(arguments: Sequence[str] | None) -> int:
     except RecordmillError as error:
         _say_error(str(error))
         return error.exit_code
-    except click.ClickException as error:
-        error.show(sys.stderr)
+    except typer.TyperException as error:
+        _say_error(error.format_message())
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         _say_error("interrupted")
         return 130
     return result if isinstance(result, int) else 0

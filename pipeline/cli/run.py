@@ -14,9 +14,10 @@ from rich.console import Console
 
 from pipeline.cli.bar import BarProgress
 from pipeline.cli.specs import Set, SpecPath, load_spec
+from pipeline.core.spec import JobSpec
 from pipeline.run.progress import LogProgress, Progress
 
-__all__ = ["register"]
+__all__ = ["Address", "carry_out", "register"]
 
 Address = Annotated[
     str | None,
@@ -35,10 +36,14 @@ def run(spec: SpecPath, overrides: Set = None, address: Address = None) -> int:
 
     Example: `recordmill run jobs/receipts.yaml --set output.uri=s3://bucket/runs/today/`
     """
+    return carry_out(load_spec(spec, overrides), address)
+
+
+def carry_out(job: JobSpec, address: str | None) -> int:
+    """Runs a job with a bar, or with log lines where nobody looks, shows its report, and gives its exit code."""
     from pipeline.report.terminal import report_lines
     from pipeline.run.job import run as run_job
 
-    job = load_spec(spec, overrides)
     console = Console(stderr=True)
     with contextlib.ExitStack() as stack:
         progress: Progress = LogProgress()

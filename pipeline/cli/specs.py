@@ -12,7 +12,7 @@ import yaml
 from pipeline.core.errors import SpecError
 from pipeline.core.spec import JobSpec, S3Spec, parse_spec
 
-__all__ = ["Endpoint", "Json", "Region", "Set", "SpecPath", "load_spec", "s3_settings"]
+__all__ = ["Endpoint", "Json", "Region", "Set", "SpecPath", "load_spec", "s3_settings", "spec_of"]
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The job spec, a YAML file.", show_default=False)]
 Set = Annotated[
@@ -38,9 +38,18 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
         place = getattr(error, "problem_mark", None)
         where = f" at line {place.line + 1}, column {place.column + 1}" if place is not None else ""
         raise SpecError(f"{path}: not YAML{where}: {getattr(error, 'problem', None) or error}") from error
+    return spec_of(raw, overrides, source=str(path))
+
+
+def spec_of(raw: Any, overrides: Sequence[str] | None, *, source: str) -> JobSpec:
+    """A job spec from what YAML or JSON held, overrides applied.
+
+    Raises:
+        SpecError: it holds keys or values that are wrong.
+    """
     for override in overrides or ():
         _override(raw, override)
-    return parse_spec(raw, source=str(path))
+    return parse_spec(raw, source=source)
 
 
 def _override(raw: Any, override: str) -> None:

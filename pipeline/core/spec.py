@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pipeline.core.errors import SpecError
+from pipeline.core.outcome import Cause, Status
 
 __all__ = [
     "ClusterSpec",
@@ -23,6 +24,7 @@ __all__ = [
     "ModelSpec",
     "OutputSpec",
     "PromptSpec",
+    "RerunSpec",
     "S3Spec",
     "TruncationSpec",
     "parse_spec",
@@ -206,6 +208,21 @@ class S3Spec(_Section):
         return value
 
 
+class RerunSpec(_Section):
+    """The documents of another run, chosen by what became of them there; this run has those and no others."""
+
+    of: Uri
+    """That run's output prefix."""
+    status: Annotated[tuple[Status, ...], Field(min_length=1)]
+    cause: tuple[Cause, ...] = ()
+    """Of these causes only; empty for any."""
+
+    @field_validator("of")
+    @classmethod
+    def _of(cls, value: str) -> str:
+        return _checked_uri(value)
+
+
 class JobSpec(_Section):
     """One job, whole.  Frozen: what a run does follows from this and the code alone."""
 
@@ -220,6 +237,8 @@ class JobSpec(_Section):
     output: OutputSpec
     cluster: ClusterSpec = ClusterSpec()
     s3: S3Spec = S3Spec()
+    rerun: RerunSpec | None = None
+    """Written by `recordmill rerun`: the run is over documents of another one."""
 
     @field_validator("record")
     @classmethod
@@ -236,6 +255,8 @@ class JobSpec(_Section):
                 raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
             if output.startswith(re.split(r"[*?\[]", uri)[0].rstrip("/") + "/"):
                 raise ValueError(f"output.uri {self.output.uri!r} lies inside the input {uri!r}")
+        if self.rerun is not None and self.rerun.of.rstrip("/") + "/" == output:
+            raise ValueError(f"output.uri {self.output.uri!r} is the run that is to be run again; choose another")
         if self.truncation.escalate and self.truncation.escalate[0] <= self.decoding.max_tokens:
             raise ValueError(
                 f"truncation.escalate starts at {self.truncation.escalate[0]}, "

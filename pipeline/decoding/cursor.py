@@ -71,6 +71,11 @@ class Cursor:
         return self._guide.is_accepting(self.state)
 
     @property
+    def least_left(self) -> int:
+        """The fewest tokens that complete the record, whatever the budget."""
+        return int(self._guide.distance[self.state])
+
+    @property
     def is_terminated(self) -> bool:
         """Whether an end-of-sequence id was taken."""
         return self._ended

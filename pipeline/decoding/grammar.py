@@ -21,9 +21,11 @@ __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar",
 
 MAX_STATES = 60_000
 """States up to which recursion and open values are unrolled further; the byte table then names states in 16 bits."""
+MAX_SCHEMA_STATES = 150_000
+"""As `MAX_STATES`, for JSON Schemas, which leave more open than models do."""
 MOST_STATES = 250_000
 """States of a grammar at most."""
-_GROWTH = 8
+_GROWTH = 4
 """States are taken to grow at most so much from one depth to the next."""
 _VERSION = 1
 
@@ -176,12 +178,13 @@ def _emit(
     )
     normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
     made: tuple[Emitter, Dfa] | None = None
+    limit = MAX_SCHEMA_STATES if is_schema else MAX_STATES
     for depth, any_depth in _depths(recursion_depth):
         emitter = Emitter(
             normalizer,
             recursion_depth=depth,
             any_depth=any_depth,
-            state_limit=MAX_STATES if made else MOST_STATES,
+            state_limit=limit if made else MOST_STATES,
             is_lenient=is_lenient,
             is_extractive=is_extractive,
         )
@@ -194,7 +197,7 @@ def _emit(
             raise SchemaRefusedError(f"{name}, field {path}: {error}") from error
         except RecursionError as error:
             raise SchemaRefusedError(f"{name}: nested too deeply") from error
-        if made[1].state_count > MAX_STATES // _GROWTH or not emitter.is_cut_short:
+        if made[1].state_count > limit // _GROWTH or not emitter.is_cut_short:
             break
     if made is None:
         raise SchemaRefusedError(
@@ -205,7 +208,7 @@ def _emit(
 
 def _depths(recursion_depth: int) -> list[tuple[int, int]]:
     """Recursion and open values are unrolled as deeply as the state limit allows, the shallow ones tried first."""
-    return [(1, 0), (1, 1), (recursion_depth, 3)]
+    return [(1, 0), (1, 2), (recursion_depth, 3)]
 
 
 def _verdicts(emitter: Emitter) -> tuple[FieldVerdict, ...]:

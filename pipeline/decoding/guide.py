@@ -19,6 +19,7 @@ import numpy as np
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array, pack, unpack
+from pipeline.decoding.automata import NO_TAG, Dfa
 from pipeline.decoding.costs import Costs
 from pipeline.decoding.vocabulary import Trie, Vocabulary
 
@@ -193,6 +194,14 @@ class Guide:
                 found = Costs.for_document(self._arrays, self._meta["max_token_bytes"], least, len(self._costs))
                 self._costs[key] = found
         return found
+
+    def plain_spelling(self, kind: int) -> Dfa | None:
+        """The spellings of an extractive kind's field if it were plain; None where any stretch of text is one."""
+        stored = self.span_kinds[kind]["plain"]
+        if stored is None:
+            return None
+        edges = tuple(tuple((low, high, target) for low, high, target in row) for row in stored["edges"])
+        return Dfa(edges, tuple(stored["accepting"]), (NO_TAG,) * len(edges))
 
     @cached_property
     def roots(self) -> Array:

@@ -142,7 +142,9 @@ def _is_answer(field: SchemaField, reasoning: str) -> bool:
 
 def _unbounded_string(place: Place) -> str | None:
     for branch in _branches(place.field):
-        is_free = branch.get("type") == "string" and not {"maxLength", "enum", "const", "format", "x-string"} & set(branch)
+        is_free = branch.get("type") == "string" and not {"maxLength", "enum", "const", "format", "x-string"} & set(
+            branch
+        )
         if is_free and "x-json" not in branch and not place.is_copied and _ENDLESS.search(branch.get("pattern", "*")):
             return "a string without max_length can run on until the tokens end: give it one"
     return None

@@ -131,7 +131,10 @@ class SpanCursor(Cursor):
         self._walkers = [known.setdefault(id(view), _Walker(guide, view)) for view in document.views]
         costs = guide.document_costs(tuple(walker.least for walker in self._walkers))
         if costs.cost[0] >= NEVER:
-            raise NoSpanError("the document holds no value for an extractive field that must have one")
+            empty = {index for index, walker in enumerate(self._walkers) if not len(walker.starts)}
+            fields = {guide.field_of(state) for state, (kind, _) in guide.hole_of_state.items() if kind in empty}
+            named = ", ".join(sorted(field for field in fields if field is not None))
+            raise NoSpanError(f"the document holds no value for {named or 'an extractive field'}")
         self._words = np.zeros(guide.words, np.uint32)
         self._start(guide, budget_tokens, costs, int(costs.cost[0]))
 
@@ -141,6 +144,11 @@ class SpanCursor(Cursor):
         if isinstance(state, _Content):
             return state.is_at_end and self._guide.is_accepting(state.after)
         return self._guide.is_accepting(state)
+
+    @property
+    def least_left(self) -> int:
+        state = self.state
+        return self._cost_of(state) if isinstance(state, _Content) else int(self._costs.cost[state])
 
     def sources(self) -> tuple[tuple[int, int], ...]:
         """Where the content written now stands in the document's text, as `(start, end)` in characters.
@@ -230,9 +238,8 @@ class SpanCursor(Cursor):
         elif state in self._guide.hole_of_state:
             (kind, after), fixed = self._guide.hole_of_state[state], state
         else:
-            return self._far[state] <= limit
-        ample: bool = self._far[fixed] <= limit and self._walkers[kind].most + int(self._costs.cost[after]) <= limit
-        return ample
+            return bool(self._far[state] <= limit)
+        return bool(self._far[fixed] <= limit and self._walkers[kind].most + int(self._costs.cost[after]) <= limit)
 
     @property
     def is_tightened(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from pipeline.decoding.vocabulary import Vocabulary
 
 __all__ = ["build_guide", "compile_guide"]
 
+_MOST_PLAIN_STATES = 20_000
 _ROW_BYTES_KEPT = 6 * 1024 * 1024
 """Rows beyond this many bytes are made when a state first needs them; each takes one walk of the vocabulary."""
 
@@ -94,7 +96,7 @@ def build_guide(
         "vocab_size": vocabulary.size,
         "eos_ids": list(vocabulary.eos_ids),
         "fields": list(fields),
-        "span_kinds": [dict(span.settings) for span in spans],
+        "span_kinds": [{**span.settings, "plain": _stored_plain(span)} for span in spans],
         "max_token_bytes": most_bytes,
     }
     return Guide(meta, arrays)
@@ -137,6 +139,14 @@ def _edges(table: Array, *, reverse: bool = False, without: int | None = None) -
     pairs = np.unique(pairs)
     starts = np.searchsorted(pairs // count, np.arange(count + 1)) if len(pairs) else np.zeros(count + 1, np.int64)
     return _Edges(starts.astype(np.int32), (pairs % count).astype(np.int32) if count else pairs.astype(np.int32))
+
+
+def _stored_plain(span: SpanKind) -> dict[str, Any] | None:
+    """The field's plain spellings, which listed values must be among; None where a stretch of text needs no check."""
+    is_listed = span.kind != "string" or "constraint" in span.settings or span.settings.get("pattern") is not None
+    if not is_listed or span.plain.state_count > _MOST_PLAIN_STATES:
+        return None
+    return {"edges": span.plain.edges, "accepting": span.plain.accepting}
 
 
 def _holes(dfa: Dfa) -> Array:

@@ -103,6 +103,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
         ("Model", f"{model} @ {revision}" if revision else model),
         ("Guide", f"{guide}, policy {policy}" if policy else guide),
         ("Output", report.output_uri),
+        ("Rerun of", _at(report.spec, "rerun", "of")),
         ("Fingerprint", report.fingerprint),
         ("Written", text.moment(report.generated_at)),
     ]

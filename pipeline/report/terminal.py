@@ -104,6 +104,8 @@ def _counts(report: Report) -> Table:
 
 def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
     table = Table.grid(padding=(0, 2))
+    if isinstance(link := report.spec.get("rerun"), dict):
+        table.add_row("rerun of", Text(visible(str(link.get("of")))))
     tokens = report.tokens
     if tokens.prompt_tokens or tokens.output_tokens:
         hits = f" ({percent(tokens.prefix_cache_hit_rate)} from the prefix cache)" if tokens.cached_tokens else ""

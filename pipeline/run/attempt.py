@@ -17,8 +17,8 @@ from pipeline.core.document import Shard
 from pipeline.core.errors import EngineDeadError, RecordmillError, VerificationError
 from pipeline.core.outcome import Outcome
 from pipeline.run.extract import Extracted, Extractor
+from pipeline.run.generation import Usage
 from pipeline.run.intake import ReadPiece, Row, rows_of
-from pipeline.run.policy import Usage
 from pipeline.storage.footer import Timings
 
 __all__ = ["Lanes", "ShardWork", "Work"]

@@ -13,14 +13,17 @@ from pydantic import BaseModel
 
 from pipeline.core.document import Document
 from pipeline.core.errors import RequestRefusedError
-from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.core.outcome import RECORD_STATUSES, Cause, FoundSpan, Outcome, Status
 from pipeline.core.spec import JobSpec
+from pipeline.decoding import NoSpanError
 from pipeline.engine.base import Engine
 from pipeline.engine.prompts import LongDocuments, PromptResult
-from pipeline.run.guidance import Guidance
+from pipeline.run.generation import Ended, Generation, Sampling, Usage
+from pipeline.run.guidance import Guidance, GuideReviewer
 from pipeline.run.intake import Row
+from pipeline.run.located import located
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
-from pipeline.run.policy import Ended, Generation, Sampling, Usage, decode_closed, decode_plain, document_seed
+from pipeline.run.policy import decode_closed, decode_plain, document_seed
 
 __all__ = ["Extracted", "Extractor"]
 
@@ -41,6 +44,17 @@ class Extracted:
     usage: Usage = field(default_factory=Usage)
     prompt_s: float = 0.0
     parse_s: float = 0.0
+    token_ids: tuple[int, ...] = ()
+    """Of the generation that was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A document's prompt, what reviews its records, and the budgets to try."""
+
+    prompt: PromptResult
+    reviewer: GuideReviewer | None
+    ladder: tuple[int, ...]
 
 
 class Extractor:
@@ -80,65 +94,90 @@ class Extractor:
             return Extracted(row.index, row.content)
         document = row.content
         started = time.perf_counter()
-        prompt_s = 0.0
-        prompt_tokens = None
+        loop = asyncio.get_running_loop()
+        asked = await loop.run_in_executor(self._tokenising, self._asked, document)
+        prompt_s = time.perf_counter() - started
+        if isinstance(asked, Outcome):
+            return Extracted(row.index, asked, prompt_s=prompt_s)
         try:
-            prompt = await asyncio.get_running_loop().run_in_executor(
-                self._tokenising, self._prompt, document.text or ""
-            )
-            prompt_s = time.perf_counter() - started
-            if prompt.is_too_long:
-                return _failed(row.index, document, Cause.TOO_LONG, self._too_long(prompt), prompt_s, None)
-            prompt_tokens = len(prompt.ids)
-            generation = await self._generate(document, prompt, request_id)
+            generation = await self._generate(document, asked, request_id)
         except RequestRefusedError as error:
-            return _failed(row.index, document, Cause.REFUSED, error.message, prompt_s, prompt_tokens)
+            refused = _failed(document, Cause.REFUSED, error.message, prompt_tokens=len(asked.prompt.ids))
+            return Extracted(row.index, refused, prompt_s=prompt_s)
         started = time.perf_counter()
-        outcome = self._judge(generation)
-        outcome = replace(
+        outcome = self._completed(self._judge(generation), row, document, asked, generation)
+        parse_s = time.perf_counter() - started
+        return Extracted(row.index, outcome, generation.usage, prompt_s, parse_s, generation.token_ids)
+
+    def _asked(self, document: Document) -> _Asked | Outcome:
+        """What is asked for a document, or why nothing is.  Takes a thread's time: tokens and spans are looked for."""
+        where = self._spec.truncation.long_documents
+        least = self._guidance.least_tokens
+        # Cutting leaves room for the whole budget, no cutting for the least record.
+        room = least if where == "reject" else self._spec.decoding.max_tokens
+        context = self._engine.max_model_len
+        try:
+            prompt = self._prompts.build(document.text or "", context - room, where)
+            if prompt.is_too_long:
+                why = (
+                    f"at least {prompt.document_tokens} tokens of text and a record of {least} or more do not fit "
+                    f"into the context of {context} together with the prompt"
+                )
+                return _failed(document, Cause.TOO_LONG, why)
+            reviewer = self._guidance.for_document(prompt.document)
+        except NoSpanError as error:
+            return _failed(document, Cause.NO_SPAN, str(error), prompt_tokens=len(prompt.ids))
+        except RequestRefusedError as error:
+            return _failed(document, Cause.REFUSED, error.message)
+        ladder = self._ladder(prompt, reviewer)
+        return _Asked(prompt, reviewer, ladder) if ladder else _without_budget(document, len(prompt.ids))
+
+    def _ladder(self, prompt: PromptResult, reviewer: GuideReviewer | None) -> tuple[int, ...]:
+        """The budgets to try, rising: what the context has room for, and holds this document's least record."""
+        room = self._engine.max_model_len - len(prompt.ids)
+        budgets = (self._spec.decoding.max_tokens, *self._spec.truncation.escalate)
+        ladder = sorted({min(budget, room) for budget in budgets})
+        if reviewer is None or reviewer.document is None or self._spec.truncation.policy != "close":
+            return tuple(ladder)
+        return tuple(budget for budget in ladder if reviewer.is_legal((), budget))
+
+    def _completed(
+        self, outcome: Outcome, row: Row, document: Document, asked: _Asked, generation: Generation
+    ) -> Outcome:
+        """The outcome with all that is known beside status, cause and record."""
+        cut = None
+        if asked.prompt.is_cut:
+            kept, whole = len(asked.prompt.document), len(document.text or "")
+            cut = f"only the {self._spec.truncation.long_documents} was read: {kept} of {whole} characters"
+        notes = [note for note in (row.note, cut, outcome.detail, generation.detail) if note]
+        return replace(
             outcome,
             document_id=document.document_id,
-            detail=_joined(
-                row.note, _cut_note(prompt, document.text or "", self._spec), outcome.detail, generation.detail
-            ),
-            prompt_tokens=prompt_tokens,
+            detail="; ".join(notes) or None,
+            prompt_tokens=len(asked.prompt.ids),
             output_tokens=len(generation.token_ids),
             budget_tokens=generation.budget_tokens,
             slack_tokens=generation.slack_tokens,
+            spans=_spans(outcome, generation, asked.reviewer, asked.prompt),
             extra=document.extra,
         )
-        return Extracted(row.index, outcome, generation.usage, prompt_s, time.perf_counter() - started)
 
-    def _prompt(self, text: str) -> PromptResult:
-        """The prompt, cut where the job says so.  Cutting leaves room for the whole budget, no cutting for a record."""
-        where = self._spec.truncation.long_documents
-        room = self._guidance.least_tokens if where == "reject" else self._spec.decoding.max_tokens
-        return self._prompts.build(text, self._engine.max_model_len - room, where)
-
-    def _too_long(self, prompt: PromptResult) -> str:
-        least = self._guidance.least_tokens
-        return (
-            f"at least {prompt.document_tokens} tokens of text and a record of {least} or more do not fit "
-            f"into the context of {self._engine.max_model_len} together with the prompt"
-        )
-
-    async def _generate(self, document: Document, prompt: PromptResult, request_id: str) -> Generation:
-        decoding, truncation, guidance = self._spec.decoding, self._spec.truncation, self._guidance
-        is_closing = truncation.policy == "close" and guidance.reviewer is not None
+    async def _generate(self, document: Document, asked: _Asked, request_id: str) -> Generation:
+        decoding, guidance, reviewer = self._spec.decoding, self._guidance, asked.reviewer
+        is_closing = self._spec.truncation.policy == "close"
         sampling = Sampling(
             request_id,
-            tuple(prompt.ids),
+            tuple(asked.prompt.ids),
             guidance.backend,
             guidance.name,
             decoding.temperature,
             None if decoding.seed is None else document_seed(decoding.seed, document.document_id or ""),
             guidance.reserve if is_closing else (),
+            None if reviewer is None or reviewer.document is None else reviewer.document.to_bytes(),
         )
-        room = self._engine.max_model_len - len(prompt.ids)
-        ladder = sorted({min(budget, room) for budget in (decoding.max_tokens, *truncation.escalate)})
-        if is_closing and guidance.reviewer is not None:
-            return await decode_closed(self._engine, sampling, ladder, guidance.reviewer)
-        return await decode_plain(self._engine, sampling, ladder[0], guidance.reviewer)
+        if is_closing and reviewer is not None:
+            return await decode_closed(self._engine, sampling, asked.ladder, reviewer)
+        return await decode_plain(self._engine, sampling, asked.ladder[0], reviewer)
 
     def _judge(self, generation: Generation) -> Outcome:
         """Status, cause and record, from the guide's marks and the parser; the caller adds the rest."""
@@ -173,20 +212,33 @@ class Extractor:
         return Outcome(None, Status.TRUNCATED, cause, raw=text)
 
 
-def _failed(
-    index: int, document: Document, cause: Cause, detail: str, prompt_s: float, prompt_tokens: int | None
-) -> Extracted:
-    outcome = Outcome(
+def _failed(document: Document, cause: Cause, detail: str, *, prompt_tokens: int | None = None) -> Outcome:
+    return Outcome(
         document.document_id, Status.FAILED, cause, detail, prompt_tokens=prompt_tokens, extra=document.extra
     )
-    return Extracted(index, outcome, prompt_s=prompt_s)
 
 
-def _cut_note(prompt: PromptResult, text: str, spec: JobSpec) -> str | None:
-    if not prompt.is_cut:
-        return None
-    return f"only the {spec.truncation.long_documents} was read: {len(prompt.document)} of {len(text)} characters"
+def _without_budget(document: Document, prompt_tokens: int) -> Outcome:
+    """What extractive fields must copy from this document takes more tokens than any budget of the job."""
+    return Outcome(
+        document.document_id,
+        Status.TRUNCATED,
+        Cause.BUDGET,
+        "the least record that can be copied from this document takes more tokens than decoding.max_tokens",
+        raw="",
+        prompt_tokens=prompt_tokens,
+        output_tokens=0,
+        extra=document.extra,
+    )
 
 
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(note for note in notes if note) or None
+def _spans(
+    outcome: Outcome, generation: Generation, reviewer: GuideReviewer | None, prompt: PromptResult
+) -> tuple[FoundSpan, ...]:
+    """Where the record's extractive values stand in the whole document."""
+    if outcome.status not in RECORD_STATUSES or reviewer is None or reviewer.document is None:
+        return ()
+    marks = reviewer.review(generation.token_ids, None)
+    if marks is None:
+        return ()
+    return located(marks.spans, reviewer.guide.decode(generation.token_ids), offset=prompt.document_start)

@@ -76,6 +76,8 @@ def identity_of(
         "truncation": effective["truncation"],
         "record": {"class": spec.record, "schema": _digest(schema), "fields": _field_digests(schema)},
     }
+    if spec.rerun is not None:
+        chosen["rerun"] = effective["rerun"]
     return Identity(dict(_flat("", chosen)))
 
 

@@ -77,9 +77,12 @@ async def extract_rows(
                 on_extracted(done, len(rows))
             return extracted
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(row)) for row in rows]
-        return [task.result() for task in tasks]
+        tasks = [asyncio.create_task(one(row)) for row in rows]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
 def extractor_of(job: Job, engine: Engine, tokenising: ThreadPoolExecutor) -> Extractor:

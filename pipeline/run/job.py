@@ -85,13 +85,25 @@ def run(
     error: RecordmillError | None = None
     try:
         if ledger.pending():
-            _work(prepared, ledger, log.submission_id, base, address, report_to, engine_factory)
+            _work(prepared, ledger, log, base, address, report_to, engine_factory)
         _check_complete(prepared, ledger)
     except RecordmillError as raised:
         error = raised
         logger.error("run=%s %s", spec.name, raised)
-    report_to(Snapshot("report", documents=ledger.documents, documents_planned=ledger.documents_planned))
+    report_to(_snapshot("report", ledger))
     return _ended(prepared, log, error)
+
+
+def _snapshot(phase: str, ledger: Ledger) -> Snapshot:
+    return Snapshot(
+        phase,
+        shards_planned=len(ledger.shards),
+        shards_done=ledger.shards_done,
+        documents_planned=ledger.documents_planned,
+        documents=ledger.documents,
+        documents_at_start=ledger.documents_at_start,
+        tally=ledger.tally,
+    )
 
 
 def _planned(prepared: Prepared, submission_id: str) -> Prepared:
@@ -118,7 +130,7 @@ def _halves(prepared: Prepared) -> list[str]:
 def _work(
     prepared: Prepared,
     ledger: Ledger,
-    submission_id: str,
+    log: SubmissionLog,
     base: Path,
     address: str | None,
     progress: Progress,
@@ -131,8 +143,8 @@ def _work(
     spec, guide = prepared.job.spec, prepared.job.guide
     data = None if guide is None else guide.to_bytes()
     if guide is not None and data is not None:
-        prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=submission_id)
-    progress(Snapshot("start", documents=ledger.documents, documents_planned=ledger.documents_planned))
+        prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=log.submission_id)
+    progress(_snapshot("start", ledger))
     with ray_connection(address) as is_local, _signals() as stop:
         paths = (str(base.resolve()), str(Path(__file__).parents[2])) if is_local else ()
         setup = Setup(
@@ -141,7 +153,7 @@ def _work(
             prepared.job.template,
             prepared.stored.plan.fingerprint,
             None if guide is None else guide.fingerprint,
-            submission_id,
+            log.submission_id,
             engine_factory,
             prepared.schema,
             paths,
@@ -162,6 +174,10 @@ def _work(
         )
         try:
             driver.run()
+        except InterruptedRunError as error:
+            # At once: between SIGTERM and SIGKILL there are three seconds, and leaving Ray may take longer.
+            log.ended(error.exit_code, error.message)
+            raise
         finally:
             cluster.close()
 
@@ -191,13 +207,13 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
 
 
 def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None) -> RunResult:
-    """Writes down how it ended: first the submission, for an interrupted run has little time, then the report."""
+    """Writes down how it ended, and the report; an interrupted run has no time for that, and has said it already."""
     exit_code = _exit_code(error)
     prefix = prepared.layout.prefix
     report = None
     try:
-        log.ended(exit_code, None if error is None else error.message)
         if not isinstance(error, InterruptedRunError):
+            log.ended(exit_code, None if error is None else error.message)
             report = build_report(prepared.store, prepared.layout, prepared.stored.plan)
             write_report(prepared.store, prepared.layout, report)
             if error is None and not report.is_complete:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from pipeline.run.fingerprint import Identity
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store
 
-__all__ = ["StoredPlan", "etags_of", "load_plan", "make_shards", "parse_plan", "render_plan", "write_plan"]
+__all__ = ["StoredPlan", "etags_of", "load_plan", "make_shards", "parse_plan", "render_plan", "shards_of", "write_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,15 @@ def make_shards(objects: Sequence[InputObject], shard_rows: int) -> tuple[Shard,
     Row groups are combined in order, across objects, while they fit; one that holds more is divided evenly.  The same
     objects always give the same shards.  Linear in the number of row groups and shards.
     """
+    return shards_of(_row_groups(objects), shard_rows)
+
+
+def shards_of(pieces: Iterable[Piece], shard_rows: int) -> tuple[Shard, ...]:
+    """As `make_shards`, from pieces in order."""
     shards: list[Shard] = []
     gathered: list[Piece] = []
     gathered_rows = 0
-    for piece in _row_groups(objects):
+    for piece in pieces:
         if gathered and gathered_rows + piece.rows > shard_rows:
             shards.append(Shard(tuple(gathered)))
             gathered, gathered_rows = [], 0

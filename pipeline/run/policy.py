@@ -8,23 +8,20 @@ cached, and no request is ever made twice.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 from pipeline.core.errors import RequestRefusedError
-from pipeline.engine.base import Completion, Engine, GuideRequest, Request
+from pipeline.decoding import SpanMark
+from pipeline.engine.base import Engine, GuideRequest, Request
+from pipeline.run.generation import Ended, Generation, Sampling, Usage
 from pipeline.run.repetition import repetition_start
 
 __all__ = [
-    "Ended",
-    "Generation",
     "Marks",
     "Reviewer",
-    "Sampling",
-    "Usage",
     "decode_closed",
     "decode_plain",
     "document_seed",
@@ -43,6 +40,8 @@ class Marks(Protocol):
     def first_tightened(self) -> int | None: ...
     @property
     def slack_tokens(self) -> int | None: ...
+    @property
+    def spans(self) -> tuple[SpanMark, ...]: ...
     def shaped_fields(self, from_step: int) -> tuple[str, ...]: ...
 
 
@@ -59,74 +58,6 @@ class Reviewer(Protocol):
 
     def least_left(self, token_ids: Sequence[int]) -> int:
         """The fewest tokens that complete the record these begin."""
-
-
-class Ended(enum.Enum):
-    """How a generation ended, by its guide and its counts alone."""
-
-    COMPLETE = enum.auto()
-    CUT = enum.auto()
-    """Out of tokens before the record was complete."""
-    RUNAWAY = enum.auto()
-    """Stopped, or closed, because it was repeating itself."""
-    UNKNOWN = enum.auto()
-    """Ended by itself without a guide that could tell; the parser decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a document's requests took together."""
-
-    requests: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    queued_s: float = 0.0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-
-    def added(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
-
-    def plus(self, completion: Completion) -> Usage:
-        return Usage(
-            self.requests + 1,
-            self.output_tokens + len(completion.token_ids),
-            self.cached_tokens + completion.cached_tokens,
-            self.queued_s + completion.queued_s,
-            self.prefill_s + completion.prefill_s,
-            self.decode_s + completion.decode_s,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """What every request of one document shares; `seed` is the document's own."""
-
-    request_id: str
-    prompt_ids: tuple[int, ...]
-    backend: Literal["recordmill", "outlines", "xgrammar", "guidance"] | None
-    guide_name: str
-    temperature: float = 0.0
-    seed: int | None = None
-    reserve_tokens: tuple[int, ...] = ()
-    document: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """The tokens kept for a document, and how they came about."""
-
-    token_ids: tuple[int, ...]
-    ended: Ended
-    budget_tokens: int
-    usage: Usage
-    text: str | None = None
-    """The engine's own text; None where the tokens come from more than one request."""
-    slack_tokens: int | None = None
-    is_closed: bool = False
-    """Whether the budget, or the end put to a repetition, changed the record."""
-    shaped_fields: tuple[str, ...] = ()
-    detail: str | None = None
 
 
 async def decode_plain(engine: Engine, sampling: Sampling, budget_tokens: int, reviewer: Reviewer | None) -> Generation:

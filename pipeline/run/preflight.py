@@ -25,6 +25,7 @@ from pipeline.run.fingerprint import Identity, differences, fingerprint_of, iden
 from pipeline.run.parse import Refusal, parse_record
 from pipeline.run.plan import StoredPlan, etags_of, load_plan, make_shards
 from pipeline.run.record import load_record
+from pipeline.run.rerun import select_rows
 from pipeline.storage.arrow import record_schema
 from pipeline.storage.documents import check_columns, list_input, list_objects, passed_columns
 from pipeline.storage.layout import RunLayout
@@ -92,14 +93,13 @@ def prepare(spec: JobSpec, base: Path) -> Prepared:
     is_conditional = probe(store, layout.prefix)
     if not is_conditional:
         logger.warning("%s ignores conditional puts: two attempts at one shard may overwrite each other", layout.prefix)
+    _check_places(spec)
     source = open_store(spec.input.uris[0], spec.s3)
     found = load_plan(store, layout)
     if found is None:
-        objects = input_objects(source, spec)
-        fingerprint = fingerprint_of(job.identity, etags_of(objects))
-        stored = StoredPlan(Plan(fingerprint, objects, make_shards(objects, spec.input.shard_rows)), job.identity)
+        stored = _new_plan(source, spec, job.identity)
     else:
-        check_same_run(found, job.identity, _etags(source, spec), layout.prefix)
+        check_same_run(found, job.identity, _etags(source, spec, found), layout.prefix)
         stored = found
     columns = passed_columns(source, stored.plan.objects, spec.input)
     prepared = Prepared(job, store, layout, stored, found is None, columns, is_conditional)
@@ -135,6 +135,16 @@ def prepare_job(spec: JobSpec, base: Path) -> Job:
         guide=None if guide is None else guide.fingerprint,
     )
     return Job(spec, record, schema, template, tokenizer, prompts, guide, identity)
+
+
+def _check_places(spec: JobSpec) -> None:
+    """Whether all of the input lies in one kind of store.
+
+    Raises:
+        SpecError: it does not.
+    """
+    if len({uri.startswith("s3://") for uri in spec.input.uris}) > 1:
+        raise SpecError("input.uri names objects on S3 and local files; use one kind")
 
 
 def _json_schema(record: type[BaseModel]) -> dict[str, Any]:
@@ -200,8 +210,19 @@ def input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
     return objects
 
 
-def _etags(source: Store, spec: JobSpec) -> dict[str, str]:
-    return {item.uri: item.etag for item in list_objects(source, spec.input)}
+def _new_plan(source: Store, spec: JobSpec, identity: Identity) -> StoredPlan:
+    if spec.rerun is not None:
+        objects, shards = select_rows(spec, spec.rerun, identity)
+    else:
+        objects = input_objects(source, spec)
+        shards = make_shards(objects, spec.input.shard_rows)
+    return StoredPlan(Plan(fingerprint_of(identity, etags_of(objects)), objects, shards), identity)
+
+
+def _etags(source: Store, spec: JobSpec, stored: StoredPlan) -> dict[str, str]:
+    """Of the input as it is now; what came to it since is nothing to a run over documents of another one."""
+    listed = {item.uri: item.etag for item in list_objects(source, spec.input)}
+    return listed if spec.rerun is None else {uri: listed[uri] for uri in stored.etags if uri in listed}
 
 
 def check_same_run(stored: StoredPlan, identity: Identity, etags: Mapping[str, str], prefix: str) -> None:

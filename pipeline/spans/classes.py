@@ -101,16 +101,14 @@ def _table(top: int) -> Array:
     return table
 
 
-def _looked_up(points: Array, low: Array, high: Array | None) -> Array:
-    if high is None or not len(points) or int(points.max()) < _BMP:
-        return low[points]
-    return high[points]
+def _is_wide(points: Array) -> bool:
+    return len(points) > 0 and int(points.max()) >= _BMP
 
 
 def classes_of(points: Array) -> Array:
     """uint8[N], the `CharClass` of each code point (uint32[N])."""
-    is_wide = len(points) > 0 and int(points.max()) >= _BMP
-    return _looked_up(points, _table(_BMP), _table(_TOP) if is_wide else None)
+    classes: Array = _table(_TOP if _is_wide(points) else _BMP)[points]
+    return classes
 
 
 @functools.cache
@@ -125,16 +123,15 @@ def _lengths() -> Array:
 
 def spelling_lengths(points: Array) -> Array:
     """uint8[N], the bytes that each character takes inside a JSON string; one for a barrier (0)."""
-    lengths = _lengths()
-    if len(points) and int(points.max()) >= _BMP:
-        spelt = lengths[np.minimum(points, _BMP - 1)]
+    spelt: Array = _lengths()[np.minimum(points, _BMP - 1)]
+    if _is_wide(points):
         spelt[points >= _BMP] = 4
-        return spelt
-    return lengths[points]
+    return spelt
 
 
 _SIMILAR = {
-    "+": "\ufe62\uff0b", "-": "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d", "'": "\u2018\u2019\u02bc\u00b4`\uff07",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d", "+": "\uff0b",
+    "'": "\u2018\u2019\u02bc\u00b4`\uff07",
     ".": "\u066b\uff0e", ",": "\u066c\uff0c\ufe50", ":": "\u2236\uff1a", "/": "\u2044\u2215\uff0f", "(": "\uff08",
     ")": "\uff09", "%": "\uff05\u066a", "$": "\uff04", "\u00a5": "\uffe5",
 }  # fmt: skip

@@ -6,6 +6,7 @@ A date that can be read in several ways has one candidate a reading, all at the 
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator
 
 import regex
@@ -24,13 +25,13 @@ _OF = r"(?:(?i:of|de|del|di|do|d'|den|dena) ?)?"
 _TWO_DIGITS = r"\d\d(?![\d%]| ?:|[.,]\d)"
 _YEAR = rf"(?P<year>\d{{4}}(?!\d)|\d{{4}}(?=\d\d:\d\d)|{_TWO_DIGITS})"
 
-_NUMERIC = regex.compile(
-    rf"(?<!\d)(?<!\d[./\\])(\d{{1,4}}) ?({_MARK}) ?(\d{{1,2}}) ?\2 ?(\d{{4}}(?!\d)|\d{{4}}(?=\d\d:\d\d)|\d{{1,2}}(?!\d))"
-    r"(?!\2\d)"
+_NUMERIC = re.compile(
+    rf"(?<!\d)(?<!\d[./\\])(\d{{1,4}}) ?({_MARK}) ?(\d{{1,2}}) ?\2 ?"
+    r"(\d{4}(?!\d)|\d{4}(?=\d\d:\d\d)|\d{1,2}(?!\d))(?!\2\d)"
 )
-_SPACED = regex.compile(r"(?<![\d.,:])(\d{1,2})( )(\d{1,2}) ((?:19|20)\d\d)(?![.,]?\d)")
-_SPACED_ISO = regex.compile(r"(?<![\d.,:])((?:19|20)\d\d)( )(\d\d) (\d\d)(?![.,:]?\d)")
-_COMPACT = regex.compile(r"(?<!\d)\d{8}(?:(?!\d)|(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)))")
+_SPACED = re.compile(r"(?<![\d.,:])(\d{1,2})( )(\d{1,2}) ((?:19|20)\d\d)(?![.,]?\d)")
+_SPACED_ISO = re.compile(r"(?<![\d.,:])((?:19|20)\d\d)( )(\d\d) (\d\d)(?![.,:]?\d)")
+_COMPACT = re.compile(r"(?<!\d)\d{8}(?:(?!\d)|(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)))")
 _NAMED = (
     regex.compile(rf"(?<!\d)(?<!\d[.,]){_DAY}{_GAP}{{0,3}}{_OF}{_NAME}{_GAP}{{0,3}}{_OF}{_YEAR}"),
     regex.compile(rf"(?<![\p{{L}}\p{{M}}]){_NAME}{_GAP}{{0,3}}{_DAY}{_GAP}{{1,3}}{_OF}{_YEAR}"),
@@ -92,13 +93,13 @@ def _numeric(text: str, order: DateOrder) -> Iterator[Candidate]:
             a, mark, b, c = found.groups()
             if (mark == ":" and len(a) != 4) or (len(a) == 3):
                 continue
-            yield from _at(found, _ordered(a, b, c, order))
+            yield from _at(found.span(), _ordered(a, b, c, order))
     for found in _COMPACT.finditer(text):
         digits = found.group()
         if digits[:2] in ("19", "20") and (dates := _date(digits[:4], digits[4:6], digits[6:])):
-            yield from _at(found, dates)
+            yield from _at(found.span(), dates)
         elif digits[4:6] in ("19", "20"):
-            yield from _at(found, _ordered(digits[:2], digits[2:4], digits[4:], order))
+            yield from _at(found.span(), _ordered(digits[:2], digits[2:4], digits[4:], order))
 
 
 def _named(text: str) -> Iterator[Candidate]:
@@ -106,15 +107,14 @@ def _named(text: str) -> Iterator[Candidate]:
     for form in _NAMED:
         for found in form.finditer(text, overlapped=True):
             for month in months.get(plain_name(found["name"]), ()):
-                yield from _at(found, _date(found["year"], month, found["day"]))
+                yield from _at(found.span(), _date(found["year"], month, found["day"]))
     for form in _NUMBERED:
         for found in form.finditer(text):
-            yield from _at(found, _date(found["year"], found["month"], found["day"]))
+            yield from _at(found.span(), _date(found["year"], found["month"], found["day"]))
 
 
-def _at(found: regex.Match[str], dates: Iterable[str]) -> Iterator[Candidate]:
-    start, end = found.span()
-    return (Candidate(start, end, date) for date in dates)
+def _at(place: tuple[int, int], dates: Iterable[str]) -> Iterator[Candidate]:
+    return (Candidate(*place, date) for date in dates)
 
 
 def dates_in(text: str, order: DateOrder) -> list[Candidate]:

@@ -88,10 +88,13 @@ def _walls(points: Array, classes: Array, at: Array, within: Within) -> Array:
     if within == "document" or not len(at) or not is_break.any():
         return np.zeros(len(at), bool)
     if within == "line":
-        return np.logical_or.reduceat(is_break, at)
+        has_break: Array = np.logical_or.reduceat(is_break, at)
+        return has_break
     is_break[:-1] &= ~((points[:-1] == 0x0D) & (points[1:] == 0x0A))
     is_page_end = np.isin(points, _PAGE_ENDS)
-    return (np.add.reduceat(is_break.astype(np.int32), at) >= 2) | np.logical_or.reduceat(is_page_end, at)
+    has_blank_line: Array = np.add.reduceat(is_break.astype(np.int32), at) >= 2
+    has_page_end: Array = np.logical_or.reduceat(is_page_end, at)
+    return has_blank_line | has_page_end
 
 
 def _paired_flags(classes: Array) -> Array:

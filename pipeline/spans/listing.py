@@ -18,7 +18,7 @@ from pipeline.decoding.arrays import Array
 from pipeline.spans.candidates import Candidate
 from pipeline.spans.folding import Folded
 from pipeline.spans.kinds import SpanKind
-from pipeline.spans.views import Bounds, spelt, stretches
+from pipeline.spans.views import Bounds, positions_of, spelt, stretches
 
 __all__ = ["compiled", "listed"]
 
@@ -28,6 +28,8 @@ _MAX_TRIALS = 1_000_000
 """Stretches of one document that are held against a pattern."""
 _MAX_LISTED = 4_000_000
 """Characters of all stretches of one document that are listed for one kind."""
+_MANY = 4096
+"""Starts from which on looking at more than one character is worth it."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,12 +54,16 @@ def compiled(pattern: str) -> regex.Pattern[str]:
 def listed(whole: Folded, bounds: Bounds, kind: SpanKind) -> list[Candidate]:
     """The stretches that match the kind's pattern and have its least length, in the order of the text."""
     length = _MAX_LENGTH if kind.max_length is None else min(kind.max_length, _MAX_LENGTH)
+    asked = length
     while True:
         try:
-            return list(_tried(whole, bounds, kind, length))
+            found = list(_tried(whole, bounds, kind, length))
+            break
         except _TooManyError:
             length //= 2
-            _log.warning("a document of %d characters: only spans up to %d characters", len(whole.text), length)
+    if length < asked:
+        _log.warning("a document of %d characters: only spans up to %d characters", len(whole.text), length)
+    return found
 
 
 def _tried(whole: Folded, bounds: Bounds, kind: SpanKind, length: int) -> Iterator[Candidate]:
@@ -69,15 +75,27 @@ def _tried(whole: Folded, bounds: Bounds, kind: SpanKind, length: int) -> Iterat
     after = np.searchsorted(bounds.ends, lasts, "right")
     if kind.pattern is not None:
         return _matching(whole.text, compiled(kind.pattern), bounds.ends, starts, first, after)
-    return _every(whole.text, bounds.ends, starts, first, np.maximum(after, first))
+    return _every(whole, bounds.ends, starts, first, np.maximum(after, first))
 
 
 def _can_begin(whole: Folded, starts: Array, pattern: regex.Pattern[str]) -> Array:
-    """bool[S], whether anything that the pattern matches begins with the character at each start."""
-    heads = whole.points[starts]
-    known = np.unique(heads)
-    is_head = [pattern.fullmatch(chr(point), partial=True) is not None for point in known.tolist()]
-    return np.isin(heads, known[np.array(is_head, bool)])
+    """bool[S], whether anything that the pattern matches begins with the characters at each start.
+
+    Characters recur, so a few trials spare many.
+    """
+    length = 3 if len(starts) > _MANY else 1
+    points = np.append(whole.points, [0] * length).astype(np.int64)
+    heads = sum(points[starts + place] << (21 * place) for place in range(length))
+    known, places = np.unique(heads, return_index=True)
+    texts = [whole.text[start : start + length] for start in starts[places].tolist()]
+    is_head = np.array([_is_head(text, pattern) for text in texts], bool)
+    found: Array = is_head[np.searchsorted(known, heads)]
+    return found
+
+
+def _is_head(text: str, pattern: regex.Pattern[str]) -> bool:
+    shorter = (pattern.fullmatch(text[:length]) for length in range(1, len(text)))
+    return pattern.fullmatch(text, partial=True) is not None or any(found is not None for found in shorter)
 
 
 def _matching(
@@ -100,12 +118,13 @@ def _matching(
                 raise _TooManyError
 
 
-def _every(text: str, ends: Array, starts: Array, first: Array, after: Array) -> Iterator[Candidate]:
+def _every(whole: Folded, ends: Array, starts: Array, first: Array, after: Array) -> Iterator[Candidate]:
     sums = np.append(0, np.cumsum(ends, dtype=np.int64))
     counts = after - first
-    if int((sums[after] - sums[first] - counts * starts).sum()) > max(_MAX_LISTED, len(text)):
+    if int((sums[after] - sums[first] - counts * starts).sum()) > max(_MAX_LISTED, len(whole.text)):
         raise _TooManyError
+    spelling, position = spelt(whole.text), positions_of(whole).tolist()
     known = ends.tolist()
     for start, low, high in zip(starts.tolist(), first.tolist(), after.tolist(), strict=True):
         for end in known[low:high]:
-            yield Candidate(start, end, spelt(text[start:end]).decode())
+            yield Candidate(start, end, spelling[position[start] : position[end]].decode())

@@ -30,20 +30,26 @@ _ZONE = regex.compile(
     r" ?(?:(?P<utc>Z|UTC|GMT)(?:(?P<sign>[+-])(?P<hour>\d{1,2})(?::?(?P<minute>\d\d))?)?(?![\p{L}\d:]))"
     r"|(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:.,])"
 )
+_MAX_OFFSET = 14
+"""Hours from UTC, at most."""
 _JOIN = regex.compile(r"[ ,;@|(/\-]{0,3}(?P<word>(?:\p{L}\p{M}*){1,10}[.:)]{0,2}[ ,]{0,2})?")
 
 
-def _zone(found: regex.Match[str] | None, has_seconds: bool) -> tuple[str, int]:
-    """The zone in RFC 3339 and its length; a bare `-12:00` after minutes is the end of a range of times."""
+def _zone(text: str, end: int, *, has_seconds: bool) -> tuple[str, int]:
+    """The zone written at `end`, in RFC 3339, and where it ends.
+
+    A bare `-12:00` after minutes is the end of a range of times.
+    """
+    found = _ZONE.match(text, end)
     if found is None:
-        return "", 0
+        return "", end
     if found["sign"] is None:
-        return "Z", len(found.group())
+        return "Z", found.end()
     hour, minute = int(found["hour"]), int(found["minute"] or 0)
     is_range = found["utc"] is None and found["sign"] == "-" and not has_seconds
-    if is_range or hour > 14 or minute > 59:
-        return ("Z", len(found.group()) - len(found.group().lstrip()) + 3) if found["utc"] in ("UTC", "GMT") else ("", 0)
-    return f"{found['sign']}{hour:02}:{minute:02}", len(found.group())
+    if is_range or hour > _MAX_OFFSET or minute > 59:
+        return "", end
+    return f"{found['sign']}{hour:02}:{minute:02}", found.end()
 
 
 def _time(text: str, found: regex.Match[str]) -> Candidate | None:
@@ -62,9 +68,9 @@ def _time(text: str, found: regex.Match[str]) -> Candidate | None:
         hour = hour % 12 + (12 if is_pm else 0)
     if hour > 23 or minute > 59 or second > 59:
         return None
-    zone, length = _zone(_ZONE.match(text, end), found["second"] is not None)
+    zone, end = _zone(text, end, has_seconds=found["second"] is not None)
     fraction = f".{found['fraction'][:6]}" if found["fraction"] else ""
-    return Candidate(start, end + length, f"{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
+    return Candidate(start, end, f"{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
 
 
 def times_in(text: str) -> list[Candidate]:

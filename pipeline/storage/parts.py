@@ -17,11 +17,20 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from pipeline.core.errors import VerificationError
-from pipeline.core.outcome import Status
+from pipeline.core.outcome import Cause, Status
 from pipeline.storage.footer import NO_CAUSE, PartFooter, SpanCounts, Timings, TokenTotals, part_footer
 from pipeline.storage.store import Store
 
-__all__ = ["PartFooter", "Timings", "encode_part", "merge_parts", "part_footer", "read_footer", "read_part"]
+__all__ = [
+    "PartFooter",
+    "Timings",
+    "encode_part",
+    "merge_parts",
+    "part_footer",
+    "read_footer",
+    "read_part",
+    "read_statuses",
+]
 
 _FOOTER = b"recordmill.part"
 _DIGEST = b"recordmill.part.sha256"
@@ -84,6 +93,25 @@ def read_part(store: Store, uri: str) -> pa.Table:
     """
     table, _ = _decoded(pa.BufferReader(store.get(uri)), uri)
     return table
+
+
+def read_statuses(store: Store, uri: str) -> list[tuple[Status, Cause | None]]:
+    """What became of each row of a part, in order, by ranged reads of those two columns only.
+
+    Raises:
+        VerificationError: it is not a part, or damaged, or its rows contradict its footer.
+        StorageError: see `Store`.
+    """
+    with store.open_input(uri) as source:
+        file = _opened(source, uri)
+        footer = _footer_of(file, uri)
+        try:
+            table = file.read(columns=["_status", "_cause"])
+        except _DAMAGE as error:
+            raise VerificationError(f"{uri} is damaged: a page does not match its checksum or its type") from error
+    _check_counts(table, footer, uri)
+    pairs = zip(table["_status"].to_pylist(), table["_cause"].to_pylist(), strict=True)
+    return [(Status(status), None if cause is None else Cause(cause)) for status, cause in pairs]
 
 
 def merge_parts(

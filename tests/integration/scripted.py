@@ -61,7 +61,7 @@ def job(prefix: str, endpoint_url: str | None, **changes: Any) -> JobSpec:
         "s3": {"endpoint_url": endpoint_url},
     }
     for section, values in changes.items():
-        raw[section] = {**raw[section], **values} if isinstance(values, dict) else values
+        raw[section] = {**raw.get(section, {}), **values} if isinstance(values, dict) else values
     if "engine" in changes.get("model", {}):
         raw["model"]["engine"] = {"answers": "tests.integration.scripted:answer", **changes["model"]["engine"]}
     return parse_spec(raw, source="test")

@@ -328,9 +328,10 @@ from pipeline.engine.vllm_engine import VllmEngine
 
 async def main():
     model = ModelSpec(name=sys.argv[1], engine={"max_model_len": 512, "max_num_seqs": 4, "enforce_eager": True})
-    await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=300)
+    engine = await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=300)
     print("ready", flush=True)
     await asyncio.sleep(600)
+    await engine.close()
 
 if __name__ == "__main__":
     asyncio.run(main())

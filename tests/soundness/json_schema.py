@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -53,6 +54,13 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _multiple(validator: Any, step: float, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """By the decimals as written: in doubles 0.47 is no multiple of 0.01."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and Decimal(str(value)) % Decimal(str(step)) != 0:
+        yield jsonschema.ValidationError(f"{value!r} is not a multiple of {step!r}")
+
+
 def _formats() -> jsonschema.FormatChecker:
     checker = jsonschema.FormatChecker()
     for name, pattern in _PATTERNS.items():
@@ -72,7 +80,7 @@ def schema_validator(schema: Any) -> Any:
     """The validator of the draft that `$schema` names, 2020-12 without one, with formats checked."""
     draft = jsonschema.Draft202012Validator
     named = validator_for(schema, default=draft) if isinstance(schema, dict) else draft
-    return extend(named, {"pattern": _pattern})(schema, format_checker=_FORMATS)
+    return extend(named, {"pattern": _pattern, "multipleOf": _multiple})(schema, format_checker=_FORMATS)
 
 
 def schema_complaint(validator: Any, value: Any) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, Field, field_validator
 from pipeline.core.document import Document, Piece, Shard
 from pipeline.core.errors import EngineDeadError, StorageError
 from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.core.span import Span
 from pipeline.core.spec import JobSpec, PromptSpec, parse_spec
 from pipeline.decoding import Vocabulary, compile_grammar, compile_guide
 from pipeline.engine.base import Completion, EngineMetrics, Request
@@ -268,3 +270,59 @@ async def test_a_store_that_gives_out_ends_the_attempt_and_nothing_is_committed_
     work, _ = _work(engine, 3, read)
     with pytest.raises(StorageError):
         await work.run(_shard("a", 2), "a", 60)
+
+
+class Found(BaseModel):
+    company: Annotated[str, Span()]
+    amount: Annotated[Decimal | None, Span()] = None
+
+
+class Priced(BaseModel):
+    amount: Annotated[Decimal, Span()]
+
+
+def _copying(tmp_path: Path, answer: str | None, model: type[BaseModel] = Found, **changes: Any) -> Extractor:
+    spec = _spec(**changes)
+    tokenizer = ByteTokenizer()
+    guide = compile_guide(compile_grammar(model), Vocabulary.from_tokenizer(tokenizer))
+    path = tmp_path / f"guide-{guide.fingerprint}.bin"
+    guide.save(path)
+    schema = model.model_json_schema()
+    engine = ScriptedEngine(
+        Script(), guides={guide.fingerprint: str(path)}, answer=None if answer is None else lambda _: answer
+    )
+    prompts = PromptBuilder(tokenizer, PromptSpec(), "{{ text }}", schema)
+    return Extractor(spec, model, engine, guidance_of(spec, guide, schema), prompts, ThreadPoolExecutor(1))
+
+
+async def _found(extractor: Extractor, text: str) -> Outcome:
+    return (await extractor.extract(Row(0, Document("d", text)), "r")).outcome
+
+
+async def test_an_extractive_value_is_copied_and_its_place_is_told(tmp_path: Path) -> None:
+    text = "Receipt\nBlue Door Ltd\nTotal 12.50"
+    outcome = await _found(_copying(tmp_path, '{"company":"Blue Door Ltd","amount":12.50}'), text)
+    assert outcome.status is Status.VALID
+    assert outcome.record == {"company": "Blue Door Ltd", "amount": Decimal("12.50")}
+    places = {span.field: text[span.start : span.end] for span in outcome.spans}
+    assert places == {"company": "Blue Door Ltd", "amount": "12.50"}
+
+
+async def test_what_is_not_in_the_document_cannot_be_said(tmp_path: Path) -> None:
+    text = "Receipt\nBlue Door Ltd\nTotal 12.50"
+    outcome = await _found(_copying(tmp_path, '{"company":"Red House Inc","amount":99.99}'), text)
+    assert outcome.record is not None
+    assert outcome.record["company"] in text
+    assert outcome.record["amount"] in (None, Decimal("12.50"))
+
+
+async def test_a_document_without_a_candidate_for_a_required_field_has_its_cause(tmp_path: Path) -> None:
+    outcome = await _found(_copying(tmp_path, None, Priced), "no amount here")
+    assert (outcome.status, outcome.cause) == (Status.FAILED, Cause.NO_SPAN)
+
+
+async def test_a_budget_below_what_must_be_copied_is_said_without_a_request(tmp_path: Path) -> None:
+    extractor = _copying(tmp_path, None, max_tokens=32)
+    outcome = await _found(extractor, "Extraordinarilylongcompanyname")
+    assert (outcome.status, outcome.cause) == (Status.TRUNCATED, Cause.BUDGET)
+    assert outcome.output_tokens == 0

@@ -24,8 +24,9 @@ from pipeline.engine.base import Completion, EngineMetrics, GuideRequest, Reques
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
+from pipeline.run.generation import Ended, Generation, Sampling
 from pipeline.run.guidance import GuideReviewer
-from pipeline.run.policy import Ended, Generation, Sampling, decode_closed, decode_plain
+from pipeline.run.policy import decode_closed, decode_plain
 from pipeline.run.repetition import repetition_start
 
 

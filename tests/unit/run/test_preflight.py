@@ -151,6 +151,10 @@ def test_an_output_that_may_not_be_written_to(folder: Path) -> None:
     _refused(folder, StorageAccessError, "out")
 
 
+def test_an_input_in_two_kinds_of_store(folder: Path) -> None:
+    _refused(folder, SpecError, "one kind", input={"uri": [str(folder / "in"), "s3://b/in/"]})
+
+
 def test_an_output_column_that_the_record_has_too(folder: Path) -> None:
     _put(folder / "in" / "a.parquet", [{"document_id": "a", "text": "one", "title": "t"}])
     _refused(folder, SpecError, "title", input={"columns": ["title"]})

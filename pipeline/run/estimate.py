@@ -1,0 +1,301 @@
+"""Owns the estimate of a run before it: shards, tokens, engine-hours, cost, and what each budget would cut short.
+
+Prompt tokens are counted, not guessed.  Output tokens come from real generations where some are asked for, and rates
+and shares carry an interval, since a few documents say only so much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.core.outcome import Outcome, Status
+from pipeline.core.spec import JobSpec
+from pipeline.run.engines import start_engine
+from pipeline.run.in_process import OnExtracted, extract_rows, local_engine, with_spec
+from pipeline.run.intake import Row
+from pipeline.run.lint import likely_tokens
+from pipeline.run.messages import EngineFactory
+from pipeline.run.plan import make_shards
+from pipeline.run.preflight import Job, prepare_job
+from pipeline.run.sample import Sample, read_sample
+
+__all__ = [
+    "BudgetRow",
+    "Cost",
+    "Estimate",
+    "Generated",
+    "Spread",
+    "budget_rows",
+    "cost_of",
+    "estimate",
+    "share_interval",
+]
+
+_Z = 1.96
+"""Of a 95% interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Some numbers in short."""
+
+    count: int
+    mean: float
+    median: int
+    p95: int
+    most: int
+
+    @classmethod
+    def of(cls, values: Sequence[int]) -> Spread:
+        """Raises:
+        ValueError: there are none.
+        """
+        ordered = sorted(values)
+        if not ordered:
+            raise ValueError("a spread of no numbers")
+        return cls(
+            len(ordered), sum(ordered) / len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.95), ordered[-1]
+        )
+
+
+def _quantile(ordered: Sequence[int], share: float) -> int:
+    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """What one `max_tokens` would do."""
+
+    max_tokens: int
+    cut_share: float
+    """Share of documents whose record would be closed (policy `close`) or truncated."""
+    low: float
+    high: float
+    """Its 95% interval (Wilson, 1927)."""
+    output_tokens: float
+    """Expected of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What the sample's generations showed."""
+
+    output: Spread
+    unbounded: int
+    """Records that even the largest budget tried cut short; their length counts as that budget."""
+    largest_budget: int
+    documents_per_s: float
+    seconds: float
+    engine: str
+    by_status: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the run takes at one rate."""
+
+    documents_per_s: float
+    """Of one engine."""
+    rate_from: str
+    """`measured` on this machine, or `given`."""
+    engine_hours: float
+    gpu_hours: float
+    price: float | None
+    """For a GPU-hour."""
+
+    @property
+    def total(self) -> float | None:
+        return None if self.price is None else self.price * self.gpu_hours
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """All that is known of a run before it."""
+
+    objects: int
+    unreadable: int
+    documents: int
+    shards: int
+    shard_rows: int
+    policy: str
+    max_tokens: int
+    prompt: Spread
+    """Tokens of the sampled documents' prompts."""
+    fixed_tokens: int
+    """Tokens of a prompt around its document: the same for all, so that the prefix cache serves most of them."""
+    prompt_tokens: float
+    """Of the whole run."""
+    unextracted: int
+    """Sampled documents without a prompt: empty, null, unreadable."""
+    too_long: int | None
+    """Sampled documents that leave no room for a record; None where the context's length is not in the job spec."""
+    likely_tokens: int
+    likely_from: str
+    generated: Generated | None
+    budgets: tuple[BudgetRow, ...]
+    cost: Cost | None
+
+    @property
+    def output_tokens(self) -> float:
+        """Of the whole run, at the job's own `max_tokens`."""
+        row = next((row for row in self.budgets if row.max_tokens == self.max_tokens), None)
+        each = min(self.likely_tokens, self.max_tokens) if row is None else row.output_tokens
+        return each * self.documents
+
+
+def estimate(
+    spec: JobSpec,
+    base: Path,
+    count: int,
+    *,
+    generations: int = 0,
+    documents_per_s: float | None = None,
+    price: float | None = None,
+    engine_factory: EngineFactory = start_engine,
+    on_extracted: OnExtracted | None = None,
+) -> Estimate:
+    """Estimates a run from a sample of its documents; nothing is written.
+
+    Args:
+        spec: the job.
+        base: its folder.
+        count: documents whose prompts are counted.
+        generations: of these, how many are extracted in this process, with budgets that let them run.
+        documents_per_s: the rate of one engine; None to take the measured one.
+        price: of one GPU-hour, in any currency.
+        engine_factory: starts the engine.
+        on_extracted: told of each generation.
+
+    Raises:
+        RecordmillError: the job or its input is wrong, or the engine cannot start or died.
+    """
+    job = prepare_job(spec, base)
+    sample = read_sample(spec, max(count, generations))
+    prompts = [
+        len(job.prompts.build(row.content.text or "").ids)
+        for row in sample.rows[:count]
+        if not isinstance(row.content, Outcome)
+    ] or [job.prompts.fixed_tokens]
+    likely, likely_from = likely_tokens(spec, job.record, job.tokenizer)
+    documents = sum(item.rows for item in sample.objects)
+    generated, lengths = None, ()
+    if generations:
+        generated, lengths = asyncio.run(_generated(job, sample, generations, engine_factory, on_extracted))
+    rate = documents_per_s if documents_per_s is not None else generated.documents_per_s if generated else None
+    return Estimate(
+        objects=len(sample.objects),
+        unreadable=sum(item.unreadable is not None for item in sample.objects),
+        documents=documents,
+        shards=len(make_shards(sample.objects, spec.input.shard_rows)),
+        shard_rows=spec.input.shard_rows,
+        policy=spec.truncation.policy,
+        max_tokens=spec.decoding.max_tokens,
+        prompt=Spread.of(prompts),
+        fixed_tokens=job.prompts.fixed_tokens,
+        prompt_tokens=documents * sum(prompts) / len(prompts),
+        unextracted=sum(isinstance(row.content, Outcome) for row in sample.rows[:count]),
+        too_long=_too_long(job, prompts),
+        likely_tokens=round(sum(likely.values())),
+        likely_from=likely_from,
+        generated=generated,
+        budgets=budget_rows(lengths, _budgets(spec, job)),
+        cost=None
+        if not rate
+        else cost_of(spec, documents, rate, "measured" if documents_per_s is None else "given", price),
+    )
+
+
+def _too_long(job: Job, prompts: Sequence[int]) -> int | None:
+    context = job.spec.model.engine.get("max_model_len")
+    if not isinstance(context, int):
+        return None
+    least = 1 if job.guide is None else job.guide.least_tokens
+    return sum(tokens + least > context for tokens in prompts)
+
+
+def _budgets(spec: JobSpec, job: Job) -> tuple[int, ...]:
+    """The budgets to choose from: the job's own and its ladder, with some below and above."""
+    own = spec.decoding.max_tokens
+    least = 1 if job.guide is None else job.guide.least_tokens
+    chosen = {own, *spec.truncation.escalate, 2 * own, 4 * own, 3 * own // 2}
+    return tuple(sorted(chosen | {tokens for tokens in (own // 4, own // 2, 3 * own // 4) if tokens >= least}))
+
+
+async def _generated(
+    job: Job, sample: Sample, count: int, factory: EngineFactory, on_extracted: OnExtracted | None
+) -> tuple[Generated, tuple[tuple[int, bool], ...]]:
+    """Extracts some rows under the largest budget; their lengths, and whether that budget cut each one short."""
+    largest = _budgets(job.spec, job)[-1]
+    spec = job.spec
+    roomy = with_spec(
+        job,
+        spec.model_copy(
+            update={
+                "decoding": spec.decoding.model_copy(update={"max_tokens": largest}),
+                "truncation": spec.truncation.model_copy(update={"escalate": ()}),
+            }
+        ),
+    )
+    rows = _evenly([row for row in sample.rows if not isinstance(row.content, Outcome)], count)
+    async with local_engine(roomy, factory) as engine:
+        started = time.perf_counter()
+        found = [item.outcome for item in await extract_rows(roomy, engine, rows, on_extracted)]
+        seconds = time.perf_counter() - started
+        lengths = tuple(
+            (outcome.output_tokens, outcome.status in (Status.CLOSED, Status.TRUNCATED))
+            for outcome in found
+            if outcome.output_tokens is not None
+        )
+        by_status = {status.value: sum(item.status is status for item in found) for status in Status}
+        generated = Generated(
+            Spread.of([length for length, _ in lengths] or [0]),
+            sum(is_cut for _, is_cut in lengths),
+            largest,
+            len(rows) / seconds if seconds else 0.0,
+            seconds,
+            engine.name,
+            {name: number for name, number in by_status.items() if number},
+        )
+        return generated, lengths
+
+
+def _evenly(items: Sequence[Row], count: int) -> list[Row]:
+    return [items[len(items) * number // count] for number in range(count)] if len(items) > count else list(items)
+
+
+def budget_rows(lengths: Sequence[tuple[int, bool]], budgets: Sequence[int]) -> tuple[BudgetRow, ...]:
+    """What each budget would do to records of these lengths; pure.
+
+    Args:
+        lengths: tokens of each record, and whether its budget cut it short: then it is longer than any budget asked.
+        budgets: values of `max_tokens`.
+    """
+    if not lengths:
+        return ()
+    rows = []
+    for budget in budgets:
+        cut = sum(is_cut or length > budget for length, is_cut in lengths)
+        low, high = share_interval(cut, len(lengths))
+        tokens = sum(min(length, budget) for length, _ in lengths) / len(lengths)
+        rows.append(BudgetRow(budget, cut / len(lengths), low, high, tokens))
+    return tuple(rows)
+
+
+def share_interval(hits: int, total: int) -> tuple[float, float]:
+    """The 95% interval of a share (Wilson, 1927): honest for few trials, and for none or all of them."""
+    share = hits / total
+    spread = _Z * math.sqrt(share * (1 - share) / total + _Z**2 / (4 * total**2))
+    middle = share + _Z**2 / (2 * total)
+    scale = 1 + _Z**2 / total
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def cost_of(spec: JobSpec, documents: int, documents_per_s: float, rate_from: str, price: float | None) -> Cost:
+    """Hours and price of a run at one engine's rate; more engines take less time and the same hours."""
+    hours = documents / documents_per_s / 3600
+    return Cost(documents_per_s, rate_from, hours, hours * spec.cluster.gpus_per_engine, price)

@@ -1,0 +1,74 @@
+"""`lint`: verdicts, tokens and advice, with a tokenizer and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Say, put_job
+
+MODULE = """
+from collections.abc import Callable
+from typing import Annotated, Literal
+from pydantic import BaseModel, Field
+
+class Loose(BaseModel):
+    answer: Literal["yes", "no"]
+    reasoning: str
+    value: list[str]
+
+class Odd(BaseModel):
+    act: Callable[[], int]
+"""
+
+
+@pytest.fixture
+def module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = f"linted_{folder.name}".replace("-", "_")
+    (folder / f"{name}.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(folder))
+    return name
+
+
+def test_the_shares_of_the_least_record_add_up_to_the_guides_own_number(folder: Path, say: Say) -> None:
+    found = say("lint", "job.yaml", "--json").json
+    assert sum(field["least_tokens"] for field in found["fields"]) == found["least_tokens"]
+    assert found["least_tokens"] == len(found["least_record"].encode())
+    assert found["likely_tokens"] == sum(field["likely_tokens"] for field in found["fields"])
+
+
+def test_a_budget_that_holds_no_record_is_refused_with_one_that_would_do(folder: Path, say: Say) -> None:
+    answered = say("lint", "job.yaml", "--json", "--set", "decoding.max_tokens=5")
+    assert answered.code == 2
+    assert answered.json["is_refused"]
+    advice = answered.json["advice"][0]
+    assert advice["rule"] == "budget_below_least"
+    wanted = int(advice["message"].split()[-3])
+    assert say("lint", "job.yaml", "--json", "--set", f"decoding.max_tokens={wanted}").json["advice"] == []
+
+
+def test_what_hurts_is_said_once_with_the_fields_it_concerns(folder: Path, say: Say, module: str) -> None:
+    put_job(folder, record=f"{module}:Loose")
+    shown = say("lint", "job.yaml")
+    assert shown.code == 0
+    assert shown.out.count("a string without max_length can run on") == 1
+    assert "reasoning, value[]  unbounded_string" in shown.out
+    assert "declare it before 'answer'" in shown.out
+
+
+def test_a_refused_field_is_shown_with_its_reason_and_exit_code_2(folder: Path, say: Say, module: str) -> None:
+    put_job(folder, record=f"{module}:Odd")
+    shown = say("lint", "job.yaml")
+    assert shown.code == 2
+    assert "refused" in shown.out
+
+
+def test_without_the_models_tokenizer_lint_says_so_and_goes_on(
+    folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_job(folder, model={"name": str(folder / "no-model"), "engine": {}})
+    shown = say("lint", "job.yaml")
+    assert shown.code == 0
+    assert "Least and likely tokens are not known: model folder" in shown.out
+    assert say("lint", "job.yaml", "--json").json["least_tokens"] is None
