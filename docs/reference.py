@@ -6,20 +6,19 @@ Owns how they look.  What they say stands in the code: defaults, types and the d
 from __future__ import annotations
 
 import argparse
-import ast
 import datetime as dt
 import enum
 import inspect
 import json
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, NaiveDatetime
 
+from docs.markdown import attribute_docstrings, page, summary, table, type_in_words
 from pipeline.core import errors
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.spec import JobSpec
@@ -30,6 +29,8 @@ from pipeline.storage.arrow import AUDIT_FIELDS, record_schema
 __all__ = ["main", "pages"]
 
 FOLDER = Path(__file__).parent / "reference"
+
+SPEC_HEAD = ("key", "type", "default", "meaning")
 
 AUDIT_MEANINGS = {
     "_document_id": "The document's id; null where the input has none.",
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stale = [name for name, text in made.items() if not _is_current(FOLDER / name, text)]
     if is_check:
         for name in stale:
-            print(f"docs/reference/{name} differs from the code: make docs", file=sys.stderr)
+            sys.stderr.write(f"docs/reference/{name} differs from the code: make docs\n")
         return 1 if stale else 0
     FOLDER.mkdir(exist_ok=True)
     for name in stale:
@@ -80,42 +81,47 @@ def _is_current(path: Path, text: str) -> bool:
     return path.is_file() and path.read_text(encoding="utf-8") == text
 
 
-def _page(title: str, *parts: str) -> str:
-    head = f"# {title}\n\n<!-- Made from the code by `make docs`; changes here are lost. -->\n"
-    return head + "".join(f"\n{part.strip()}\n" for part in parts)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 def _spec_page() -> str:
     schema = JobSpec.model_json_schema()
-    sections: list[str] = []
+    documented = attribute_docstrings(JobSpec)
     top: list[Sequence[str]] = []
-    documented = _attribute_docstrings(JobSpec)
+    sections: list[str] = []
     for name, field in JobSpec.model_fields.items():
-        section = field.annotation
-        if inspect.isclass(section) and issubclass(section, BaseModel):
-            top.append((f"[`{name}`](#{name})", "section", _default(schema, name), _summary(section)))
-            sections += [f"## {name}", _summary(section), _section_table(schema, section)]
+        section = _section_of(field.annotation)
+        if section is None:
+            top.append(
+                (
+                    f"`{name}`",
+                    type_in_words(schema["properties"][name], schema),
+                    _default(schema, name),
+                    documented[name],
+                )
+            )
             continue
-        kind = _type(schema["properties"][name], schema)
-        top.append((f"`{name}`", kind, _default(schema, name), documented.get(name, "")))
+        top.append((f"[`{name}`](#{name})", "section", _default(schema, name), summary(section)))
+        sections += [f"## {name}", summary(section), _section_table(schema, section)]
+        for inner in _parts_of(section):
+            sections += [f"### {inner.__name__}", summary(inner), _section_table(schema, inner)]
     intro = "A job spec is a YAML mapping. Unknown keys are refused; what is left out has the default shown here."
-    head = _table(("key", "type", "default", "meaning"), top)
-    examples = [
-        "### prompt.examples",
-        _table(("key", "type", "default", "meaning"), _rows(schema, schema["$defs"]["Example"])),
+    return page("The job spec", intro, table(SPEC_HEAD, top), *sections)
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds, alone or beside None."""
+    found = [
+        kind for kind in (annotation, *get_args(annotation)) if inspect.isclass(kind) and issubclass(kind, BaseModel)
     ]
-    at = sections.index("## model")
-    return _page("The job spec", intro, head, *sections[:at], *examples, *sections[at:])
+    return found[0] if found and get_origin(annotation) is not tuple else None
+
+
+def _parts_of(section: type[BaseModel]) -> list[type[BaseModel]]:
+    """Models that a section holds lists of."""
+    kinds = (get_args(field.annotation)[0] for field in section.model_fields.values() if get_args(field.annotation))
+    return [kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)]
 
 
 def _section_table(schema: Mapping[str, Any], section: type[BaseModel]) -> str:
-    described = _attribute_docstrings(section)
-    return _table(("key", "type", "default", "meaning"), _rows(schema, schema["$defs"][section.__name__], described))
+    return table(SPEC_HEAD, _rows(schema, schema["$defs"][section.__name__], attribute_docstrings(section)))
 
 
 def _rows(
@@ -123,7 +129,7 @@ def _rows(
 ) -> Iterator[Sequence[str]]:
     for name in of["properties"]:
         meaning = (described or {}).get(name) or of["properties"][name].get("description", "")
-        yield f"`{name}`", _type(of["properties"][name], schema), _default(of, name), " ".join(meaning.split())
+        yield f"`{name}`", type_in_words(of["properties"][name], schema), _default(of, name), " ".join(meaning.split())
 
 
 def _default(of: Mapping[str, Any], name: str) -> str:
@@ -135,50 +141,20 @@ def _default(of: Mapping[str, Any], name: str) -> str:
     return "all defaults" if isinstance(value, dict) and value else f"`{json.dumps(value)}`"
 
 
-def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    """A JSON Schema's type in a few words."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        found = root["$defs"][name]
-        return _type(found, root) if "enum" in found else f"[{name}](#{name.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(_type(item, root) for item in schema["anyOf"])
-    if "allOf" in schema and len(schema["allOf"]) == 1:
-        return _type(schema["allOf"][0], root)
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    kind = schema.get("type", "any JSON value")
-    if kind == "array":
-        return f"list of {_type(schema.get('items', {}), root)}"
-    if kind == "object":
-        values = schema.get("additionalProperties")
-        return f"mapping to {_type(values, root)}" if isinstance(values, dict) and values else "mapping"
-    if schema.get("format") == "date-time":
-        return "time"
-    return kind + _bounds(schema)
-
-
-def _bounds(schema: Mapping[str, Any]) -> str:
-    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    return "".join(f" {sign} {schema[key]:g}" for key, sign in signs.items() if key in schema)
-
-
 def _report_page() -> str:
     schema = Report.model_json_schema()
     head = ("key", "type", "meaning")
     parts = [
-        "`report/report.json` under a run's prefix. It is derived from the parts' footers, the plan and the submissions "
-        "alone, and may be written anew at any time with `recordmill report`. `report_version` rises when a field "
-        "changes its meaning or goes.",
-        _table(head, [(name, kind, meaning) for name, kind, _, meaning in _rows(schema, schema)]),
+        "`report/report.json` under a run's prefix. It is derived from the parts' footers, the plan and the "
+        "submissions alone, and may be written anew at any time with `recordmill report`. `report_version` rises when "
+        "a field changes its meaning or goes.",
+        table(head, [(name, kind, meaning) for name, kind, _, meaning in _rows(schema, schema)]),
     ]
     for name, of in sorted(schema["$defs"].items()):
         if "properties" in of:
             rows = [(key, kind, meaning) for key, kind, _, meaning in _rows(schema, of)]
-            parts += [f"## {name}", of.get("description", ""), _table(head, rows)]
-    return _page("The report", *parts)
+            parts += [f"## {name}", of.get("description", ""), table(head, rows)]
+    return page("The report", *parts)
 
 
 class _Colour(enum.StrEnum):
@@ -244,7 +220,7 @@ def _columns_page() -> str:
         (f"`{field.name}`", f"`{field.type}`", "yes" if field.nullable else "no", AUDIT_MEANINGS[field.name])
         for field in AUDIT_FIELDS
     ]
-    return _page(
+    return page(
         "The columns of a part",
         "A run's rows are the Parquet objects under `parts/`, one for each shard. Every part has the same columns and "
         "types, whatever it holds: the record's fields, then input columns that are passed through, then the audit "
@@ -252,13 +228,13 @@ def _columns_page() -> str:
         "## Fields",
         "Each field of the record type is one column. A field that may be `None`, or that has a default, has the type "
         "of its value.",
-        _table(("in the model", "in Parquet"), types),
+        table(("in the model", "in Parquet"), types),
         "## Audit columns",
-        _table(("column", "type", "null", "meaning"), audit),
+        table(("column", "type", "null", "meaning"), audit),
         "## Statuses",
-        _table(("status", "meaning"), _members(Status)),
+        table(("status", "meaning"), _members(Status)),
         "## Causes",
-        _table(("cause", "meaning"), _members(Cause)),
+        table(("cause", "meaning"), _members(Cause)),
     )
 
 
@@ -267,7 +243,7 @@ def _is_json(field: Any) -> bool:
 
 
 def _members(of: type[enum.StrEnum]) -> list[tuple[str, str]]:
-    described = _attribute_docstrings(of)
+    described = attribute_docstrings(of)
     return [(f"`{member.value}`", described.get(member.name, "")) for member in of]
 
 
@@ -276,13 +252,13 @@ def _errors_page() -> str:
     for name in errors.__all__:
         found: type[errors.RecordmillError] = getattr(errors, name)
         rows.append(
-            (f"`{name}`", str(found.exit_code), "yes" if found.retryable else "no", _summary(found), found.hint or "")
+            (f"`{name}`", str(found.exit_code), "yes" if found.retryable else "no", summary(found), found.hint or "")
         )
-    return _page(
+    return page(
         "Errors and exit codes",
         "Everything this system raises on purpose is a `RecordmillError`. A document that cannot be extracted is an "
         "outcome, never an error.",
-        _table(
+        table(
             ("exit code", "meaning"),
             [
                 ("0", "Complete: every document has its outcome."),
@@ -292,7 +268,7 @@ def _errors_page() -> str:
                 ("130", "It was interrupted. Submit again to go on."),
             ],
         ),
-        _table(("error", "exit code", "may pass", "meaning", "what to do"), rows),
+        table(("error", "exit code", "may pass", "meaning", "what to do"), rows),
     )
 
 
@@ -306,35 +282,13 @@ def _metrics_page() -> str:
         )
         for metric in METRICS
     ]
-    return _page(
+    return page(
         "Metrics",
         "Ray serves them to Prometheus on every machine. `infra/prometheus.yml` finds the machines, and "
         "`infra/grafana/recordmill.json` is a dashboard. A histogram's name is followed by `_bucket`, `_count` or "
         "`_sum`; Ray makes `_sum` from the bins, so use quantiles.",
-        _table(("metric", "kind", "labels", "meaning"), rows),
+        table(("metric", "kind", "labels", "meaning"), rows),
     )
-
-
-def _summary(of: type) -> str:
-    return " ".join((inspect.getdoc(of) or "").split("\n\n")[0].split())
-
-
-def _attribute_docstrings(of: type) -> dict[str, str]:
-    """The strings beneath a class's attributes, in one line each."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for statement, after in zip(body.body, body.body[1:], strict=False):
-        if not (
-            isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
-        ):
-            continue
-        target = statement.target if isinstance(statement, ast.AnnAssign) else None
-        if isinstance(statement, ast.Assign):
-            target = statement.targets[0]
-        if isinstance(target, ast.Name):
-            found[target.id] = " ".join(after.value.value.split())
-    return found
 
 
 if __name__ == "__main__":

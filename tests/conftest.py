@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Before anything imports a library that reads them.  A test that reached a hub would pass on one machine only.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -20,6 +21,10 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 from demo.models import ModelSourceError, default_cache, gemma_folder, smollm2_folder, tiny_llama_folder
 from demo.s3 import S3Server
+
+# A slow machine fails no test.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 

@@ -59,7 +59,9 @@ class InputSpec(_Section):
     """Where the documents are: Parquet (also JSONL, or a text file a document) under a prefix, glob, or list."""
 
     uri: Uri | tuple[Uri, ...]
+    """A prefix, a glob, one object, or a list of these; `s3://` or a path."""
     format: Literal["auto", "parquet", "jsonl", "text"] = "auto"
+    """`auto` goes by the names' endings."""
     id: str = "document_id"
     """Column of the stable document id."""
     text: str = "text"
@@ -87,7 +89,9 @@ class Example(_Section):
     """One worked example of the prompt: a document's text and the record it should give."""
 
     text: str
+    """A document's text."""
     record: dict[str, Any]
+    """What it should give; it must satisfy the record type."""
 
 
 class PromptSpec(_Section):
@@ -96,14 +100,18 @@ class PromptSpec(_Section):
     template: str | None = None
     """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`."""
     system: str | None = None
+    """The system message, where the model's chat template has one."""
     examples: tuple[Example, ...] = ()
+    """Worked examples, shown in each prompt."""
 
 
 class ModelSpec(_Section):
     """The model: a local folder or a hub name with a pinned revision."""
 
     name: str = Field(min_length=1)
+    """A name on the hub, or a folder; `scripted` is an engine without a model, for rehearsals."""
     revision: str | None = None
+    """The commit of the hub's repository: pin it."""
     engine: dict[str, Any] = Field(default_factory=dict)
     """Passed to vLLM's `AsyncEngineArgs` as it is."""
 
@@ -120,10 +128,15 @@ class DecodingSpec(_Section):
     """How a completion is decoded."""
 
     guide: GuideName = "recordmill"
+    """What holds the generation to the schema; only `recordmill` knows budgets and extractive fields."""
     max_tokens: PositiveInt = 512
+    """The most tokens a record may take."""
     whitespace: Literal["compact"] = "compact"
+    """None between the parts of a record."""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """0 takes the likeliest token."""
     seed: int | None = None
+    """Of the sampling, with a temperature above 0; each document has its own, made from this and its id."""
     recursion_depth: Annotated[int, Field(ge=1, le=16)] = 3
     """How often a recursive model is unrolled."""
     date_order: Literal["dmy", "mdy", "ymd", "any"] = "any"
@@ -134,6 +147,7 @@ class TruncationSpec(_Section):
     """What happens to a record that does not fit its tokens."""
 
     policy: Literal["close", "reject", "salvage"] = "close"
+    """`close` ends each record in time; `reject` lets it be cut off; `salvage` keeps what is whole of a cut-off one."""
     escalate: tuple[PositiveInt, ...] = ()
     """Budgets tried next, in tokens, for a record that the budget shaped (with `close`)."""
     reserve: bool = True
@@ -158,7 +172,9 @@ class LimitsSpec(_Section):
     after_documents: PositiveInt = 500
     """Documents seen before `stop_if_valid_below` is looked at."""
     attempts_per_shard: PositiveInt = 3
+    """Attempts at one shard before it is given up."""
     engine_start_s: PositiveFloat = 900.0
+    """The most an engine may take to start."""
     engine_silence_s: PositiveFloat = 120.0
     """With requests in flight and no token from any of them for so long, the engine is taken for frozen."""
     shard_s: PositiveFloat = 7200.0
@@ -173,6 +189,7 @@ class OutputSpec(_Section):
     """Where the run writes."""
 
     uri: Uri
+    """A prefix of the run's own, which does not hold the input."""
 
     @field_validator("uri")
     @classmethod
@@ -184,10 +201,12 @@ class ClusterSpec(_Section):
     """What the run takes from the cluster."""
 
     engines: PositiveInt | Literal["auto"] = "auto"
+    """`auto` takes as many as the cluster has room for, and more when it grows."""
     gpus_per_engine: Annotated[float, Field(ge=0)] = 1
     """On one machine; 0 runs on CPU.  A model divided among more (`model.engine.tensor_parallel_size`) takes one GPU
     for each of its ranks, on as few machines as there are."""
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
+    """CPUs that Ray keeps for one engine."""
     concurrency: PositiveInt = 64
     """Documents in flight in one engine."""
     wait_s: PositiveFloat = 600.0
@@ -198,7 +217,9 @@ class S3Spec(_Section):
     """Where S3 is, if not where AWS says.  Credentials never stand here."""
 
     endpoint_url: str | None = None
+    """Of another S3 server than AWS."""
     region: str | None = None
+    """Of the buckets."""
 
     @field_validator("endpoint_url")
     @classmethod
@@ -214,6 +235,7 @@ class RerunSpec(_Section):
     of: Uri
     """That run's output prefix."""
     status: Annotated[tuple[Status, ...], Field(min_length=1)]
+    """With these statuses."""
     cause: tuple[Cause, ...] = ()
     """Of these causes only; empty for any."""
 
@@ -227,8 +249,10 @@ class JobSpec(_Section):
     """One job, whole.  Frozen: what a run does follows from this and the code alone."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+    """The job's name, for logs, reports and metrics."""
     input: InputSpec
     record: str
+    """The record type as `package.module:ClassName`, importable from the job's folder."""
     prompt: PromptSpec = PromptSpec()
     model: ModelSpec
     decoding: DecodingSpec = DecodingSpec()

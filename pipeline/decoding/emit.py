@@ -144,6 +144,7 @@ class Emitter:
             self._note(shapes, path)
             made = [self._shape(shape, path) for shape in shapes]
         except RefusedError as error:
+            self.found.paths.setdefault(_joined(path), None)
             self.found.refusals.setdefault(_joined(path), str(error))
             if not self._is_lenient:
                 raise

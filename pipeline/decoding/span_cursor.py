@@ -131,12 +131,20 @@ class SpanCursor(Cursor):
         self._walkers = [known.setdefault(id(view), _Walker(guide, view)) for view in document.views]
         costs = guide.document_costs(tuple(walker.least for walker in self._walkers))
         if costs.cost[0] >= NEVER:
-            empty = {index for index, walker in enumerate(self._walkers) if not len(walker.starts)}
-            fields = {guide.field_of(state) for state, (kind, _) in guide.hole_of_state.items() if kind in empty}
-            named = ", ".join(sorted(field for field in fields if field is not None))
-            raise NoSpanError(f"the document holds no value for {named or 'an extractive field'}")
+            raise NoSpanError(f"the document holds no value for {', '.join(self._missing(guide))}")
         self._words = np.zeros(guide.words, np.uint32)
         self._start(guide, budget_tokens, costs, int(costs.cost[0]))
+
+    def _missing(self, guide: Guide) -> list[str]:
+        """Fields that must be copied from the document and for which it holds nothing."""
+        count = len(self._walkers)
+        needed = set()
+        for kind, walker in enumerate(self._walkers):
+            least = tuple(NEVER if other == kind else 1 for other in range(count))
+            if not len(walker.starts) and guide.document_costs(least).cost[0] >= NEVER:
+                needed.add(kind)
+        fields = {guide.field_of(after) for kind, after in guide.hole_of_state.values() if kind in needed}
+        return sorted(field for field in fields if field is not None)
 
     @property
     def is_accepting(self) -> bool:

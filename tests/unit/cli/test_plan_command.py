@@ -1,0 +1,61 @@
+"""`plan`: counts, rates and a table to choose a budget from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.unit.cli.conftest import Say, put_job, put_lines
+
+
+def prompt_tokens(folder: Path) -> list[int]:
+    """What the byte tokenizer makes of a prompt: the fixed part, and the document's bytes."""
+    rows = [json.loads(line) for line in (folder / "in" / "a.jsonl").read_text().splitlines()]
+    return [len(row["text"].encode()) for row in rows]
+
+
+def test_prompts_are_counted_exactly_and_the_rest_is_said_to_be_a_guess(folder: Path, say: Say) -> None:
+    found = say("plan", "job.yaml", "-n", "30", "--json").json
+    assert (found["documents"], found["shards"]) == (30, 2)
+    sizes = prompt_tokens(folder)
+    assert found["prompt_tokens"] == sum(sizes) + 30 * found["fixed_tokens"]
+    assert found["prompt"]["most"] == max(sizes) + found["fixed_tokens"]
+    assert found["generated"] is None
+    assert found["budgets"] == []
+    assert found["cost"] is None
+    shown = say("plan", "job.yaml")
+    assert "a guess" in shown.out
+    assert "give one engine's rate" in shown.out
+
+
+def test_generations_show_what_each_budget_would_cut_short(folder: Path, say: Say) -> None:
+    # 20 records of 29 tokens, 20 of 31.
+    rows = [{"document_id": f"r{number}", "text": f"note {3 if number % 2 else 33} x"} for number in range(40)]
+    put_lines(folder / "in" / "a.jsonl", rows)
+    put_job(folder, decoding={"max_tokens": 30})
+    found = say("plan", "job.yaml", "--sample-generations", "40", "--json").json
+    shares = {row["max_tokens"]: row["cut_share"] for row in found["budgets"]}
+    assert shares[30] == 0.5
+    assert shares[60] == 0
+    row = next(row for row in found["budgets"] if row["max_tokens"] == 30)
+    assert row["low"] < 0.5 < row["high"]
+    assert row["output_tokens"] == 29.5
+    assert found["generated"]["by_status"] == {"valid": 40}
+
+
+def test_a_given_rate_and_price_become_hours_and_cost(folder: Path, say: Say) -> None:
+    put_job(folder, cluster={"gpus_per_engine": 2})
+    found = say("plan", "job.yaml", "--rate", "0.5", "--price", "3", "--json").json
+    cost = found["cost"]
+    assert cost["engine_hours"] * 3600 == 60
+    assert cost["gpu_hours"] == 2 * cost["engine_hours"]
+    assert cost["total"] == 3 * cost["gpu_hours"]
+    assert cost["rate_from"] == "given"
+
+
+def test_documents_without_a_text_and_too_long_ones_are_counted_apart(folder: Path, say: Say) -> None:
+    put_lines(folder / "in" / "a.jsonl", [{"document_id": "e", "text": ""}, {"document_id": "l", "text": "x" * 9000}])
+    put_job(folder, model={"engine": {"max_model_len": 4000}})
+    found = say("plan", "job.yaml", "--json").json
+    assert found["unextracted"] == 1
+    assert found["too_long"] == 1

@@ -1,0 +1,124 @@
+"""Cursors: what is legal under a budget, and that giving back and looking ahead leave no trace."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from pipeline.decoding import Cursor, Guide, compile_grammar, compile_guide, review
+from tests.unit.decoding.support import EOS, legal_ids, vocabulary
+
+
+class Person(BaseModel):
+    name: str
+    nick: str | None
+    tags: list[str] = Field(max_length=3)
+
+
+@cache
+def guide() -> Guide:
+    return compile_guide(compile_grammar(Person), vocabulary())
+
+
+def _walk(cursor: Cursor, choices: list[int]) -> list[int]:
+    taken: list[int] = []
+    for choice in choices:
+        legal = legal_ids(cursor.row().words, guide().vocab_size)
+        if cursor.is_terminated or not legal:
+            break
+        taken.append(legal[choice % len(legal)])
+        assert cursor.advance(taken[-1])
+    return taken
+
+
+choices = st.lists(st.integers(0, 10**6), min_size=1, max_size=40)
+
+
+@settings(max_examples=150)
+@given(choices=choices, extra=st.integers(0, 25), reserve=st.integers(0, 5), back=st.integers(0, 40))
+def test_giving_back_ids_is_the_same_as_not_having_taken_them(
+    choices: list[int], extra: int, reserve: int, back: int
+) -> None:
+    budget = guide().least_tokens + extra
+    kept = (reserve,) * len(guide().fields)
+    cursor = guide().cursor(budget, kept)
+    taken = _walk(cursor, choices)
+    back = min(back, len(taken))
+    cursor.rollback(back)
+    replay = guide().cursor(budget, kept)
+    for token_id in taken[: len(taken) - back]:
+        assert replay.advance(token_id)
+    assert (cursor.state, cursor.emitted, cursor.is_terminated) == (replay.state, replay.emitted, replay.is_terminated)
+    assert np.array_equal(cursor.row().words, replay.row().words)
+
+
+@settings(max_examples=150)
+@given(choices=choices, extra=st.integers(0, 25), drafts=st.lists(st.integers(0, 290), max_size=6))
+def test_validate_finds_the_longest_legal_prefix_and_stays_where_it_is(
+    choices: list[int], extra: int, drafts: list[int]
+) -> None:
+    cursor = guide().cursor(guide().least_tokens + extra)
+    _walk(cursor, choices[:10])
+    before = (cursor.state, cursor.emitted)
+    legal = cursor.validate(drafts)
+    assert (cursor.state, cursor.emitted) == before
+    for token_id in legal:
+        assert token_id in legal_ids(cursor.row().words, guide().vocab_size) or token_id == EOS
+        assert cursor.advance(token_id)
+    assert legal == drafts[: len(legal)]
+    if len(legal) < len(drafts):
+        assert not cursor.advance(drafts[len(legal)])
+
+
+@settings(max_examples=200)
+@given(choices=st.lists(st.integers(0, 10**6), min_size=60, max_size=60), extra=st.integers(0, 30))
+def test_every_walk_within_a_budget_ends_in_a_whole_record(choices: list[int], extra: int) -> None:
+    budget = guide().least_tokens + extra
+    cursor = guide().cursor(budget)
+    taken = _walk(cursor, choices[:budget])
+    record = [token_id for token_id in taken if token_id != EOS]
+    assert len(record) <= budget
+    Person.model_validate_json(guide().decode(record))
+    marks = review(guide(), record, budget)
+    assert marks.is_complete
+    assert marks.slack_tokens == budget - len(record)
+
+
+def test_a_reserve_keeps_the_first_string_from_eating_the_record() -> None:
+    longest = {}
+    for reserve in (0, 6):
+        cursor = guide().cursor(guide().least_tokens + 12, (reserve,) * len(guide().fields))
+        while (path := cursor.path) in (None, "name") and not cursor.is_accepting:
+            legal = legal_ids(cursor.row().words, guide().vocab_size)
+            letter = 4 + ord("x")
+            assert cursor.advance(letter if path == "name" and letter in legal else legal[0])
+        longest[reserve] = cursor.emitted
+    assert longest[6] < longest[0]
+
+
+def test_a_budget_below_the_least_record_is_refused() -> None:
+    with pytest.raises(ValueError, match=str(guide().least_tokens)):
+        guide().cursor(guide().least_tokens - 1)
+
+
+def test_an_end_is_legal_only_where_a_record_is_whole_and_nothing_is_legal_after_it() -> None:
+    cursor = guide().cursor(guide().least_tokens)
+    assert not cursor.advance(EOS)
+    while not cursor.is_accepting:
+        assert cursor.advance(legal_ids(cursor.row().words, guide().vocab_size)[0])
+    assert cursor.advance(EOS)
+    assert cursor.is_terminated
+    assert not cursor.advance(4 + ord(" "))
+
+
+def test_a_mask_is_written_where_it_is_asked_for() -> None:
+    cursor = guide().cursor()
+    target = np.full(guide().words + 2, 7, np.uint32)
+    cursor.write_mask(target[1:].ctypes.data)
+    assert (target[1:-1] == cursor.row().words).all()
+    assert target[0] == target[-1] == 7

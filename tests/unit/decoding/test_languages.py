@@ -1,0 +1,105 @@
+"""Automata of patterns, numbers and formats against oracles: Python's `re`, `Decimal`, `datetime`, `ipaddress`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import json
+import re
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pipeline.decoding.formats import string_language
+from pipeline.decoding.jsontext import json_string, string_of
+from pipeline.decoding.numbers import Bounds, integers, numbers
+from pipeline.decoding.regex import PatternError, any_string, compile_pattern
+
+PATTERNS = [
+    *(r"^a|b$", r"^(a|b)$", "abc", r"^[A-Z]{2}\d{3,5}$", r"^(?!foo)[a-z]+$", r"^(?=.*\d)(?=.*[a-z]).{4,8}$"),
+    *(r"(^x|y$)", r"[^\d]", r"^\w+@\w+\.com$", r"^$", "", ".", r"^(a|^b)$", r"^[^a-c]*$", r"a{0}b"),
+    *(r"^(ab?){2,3}$", r"x*?y", r"^\x41$"),
+]
+ALPHABET = "abcxyzfoA1290@.com_ \né"
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@given(text=st.text(alphabet=ALPHABET, max_size=9))
+def test_a_pattern_finds_what_re_finds(pattern: str, text: str) -> None:
+    oracle = re.search(pattern.replace("$", r"\Z"), text, re.ASCII)
+    assert compile_pattern(pattern).accepts(map(ord, text)) == (oracle is not None)
+
+
+@pytest.mark.parametrize("pattern", [r"(a)\1", r"\bword\b", "(?<=a)b", "a(b", "[z-a]", "x(a(?=b)c)y"])
+def test_a_pattern_that_no_automaton_holds_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        compile_pattern(pattern)
+
+
+bounds = st.decimals(-3000, 3000, places=2, allow_nan=False)
+spelt = st.from_regex(r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,4})?", fullmatch=True, alphabet="-.0123456789")
+
+
+@given(low=st.none() | bounds, high=st.none() | bounds, opens=st.tuples(st.booleans(), st.booleans()), text=spelt)
+def test_a_range_of_numbers_holds_exactly_its_numbers(
+    low: Decimal | None, high: Decimal | None, opens: tuple[bool, bool], text: str
+) -> None:
+    value = Decimal(text)
+    assume(not (text.startswith("-") and value == 0))
+    is_above = low is None or value > low or (value == low and not opens[0])
+    is_below = high is None or value < high or (value == high and not opens[1])
+    language = numbers(Bounds(low, high, *opens))
+    assert language.accepts(text.encode()) == (is_above and is_below)
+
+
+@given(low=st.integers(-500, 500), span=st.integers(0, 2000), step=st.integers(1, 40), value=st.integers(-3000, 3000))
+def test_integers_hold_range_and_multiple_together(low: int, span: int, step: int, value: int) -> None:
+    language = integers(Bounds(Decimal(low), Decimal(low + span)), step)
+    assert language.accepts(str(value).encode()) == (low <= value <= low + span and value % step == 0)
+
+
+@given(text=st.text(max_size=12), least=st.integers(0, 5), most=st.integers(5, 10))
+def test_a_string_has_one_spelling_and_a_length_in_characters(text: str, least: int, most: int) -> None:
+    assume(not any(0xD800 <= ord(char) <= 0xDFFF for char in text))
+    spelling = json.dumps(text, ensure_ascii=False).encode()
+    assert string_of(least, most).accepts(spelling) == (least <= len(text) <= most)
+
+
+@given(data=st.binary(max_size=12))
+def test_what_a_string_accepts_is_json(data: bytes) -> None:
+    if string_of().accepts(b'"' + data + b'"'):
+        assert isinstance(json.loads(b'"' + data + b'"'), str)
+
+
+def test_surrogates_have_no_spelling() -> None:
+    language = json_string(compile_pattern("^x$").complement(0x10FFFF))
+    assert not language.accepts(b'"\xed\xa0\x80"')
+    assert language.accepts('"é"'.encode())
+    assert any_string().accepts([0xD7FF])
+
+
+@given(day=st.dates(), shift=st.integers(-3, 3))
+def test_dates_are_those_of_the_calendar(day: dt.date, shift: int) -> None:
+    language = string_language({"kind": "date", "ge": "1900-02-28", "lt": "2024-03-01"})
+    assert language.accepts(map(ord, day.isoformat())) == (dt.date(1900, 2, 28) <= day < dt.date(2024, 3, 1))
+    text = f"{day:%Y}-02-{28 + shift:02d}"
+    try:
+        dt.date.fromisoformat(text)
+        is_real = True
+    except ValueError:
+        is_real = False
+    assert string_language({"kind": "date"}).accepts(map(ord, text)) == is_real
+
+
+@given(address=st.ip_addresses(v=6))
+def test_ipv6_holds_every_compressed_address(address: ipaddress.IPv6Address) -> None:
+    assume("." not in str(address))
+    assert string_language({"kind": "ipv6"}).accepts(map(ord, str(address)))
+
+
+@given(text=st.text(alphabet="0123456789abcdef:", max_size=20))
+def test_ipv6_holds_nothing_else(text: str) -> None:
+    if string_language({"kind": "ipv6"}).accepts(map(ord, text)):
+        ipaddress.IPv6Address(text)

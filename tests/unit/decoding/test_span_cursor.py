@@ -1,0 +1,134 @@
+"""Extractive fields: what is not in the document cannot be written, and whatever is can be."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from decimal import Decimal
+from functools import cache
+from typing import Annotated
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from pipeline import Span
+from pipeline.decoding import Guide, NoSpanError, SpanDocument, SpanView, compile_grammar, compile_guide, review
+from pipeline.decoding.span_document import view_of_values
+from tests.unit.decoding.support import EOS, legal_ids, vocabulary
+
+
+class Item(BaseModel):
+    name: Annotated[str, Span()]
+
+
+class Receipt(BaseModel):
+    company: Annotated[str, Span()]
+    day: Annotated[dt.date, Span()] | None
+    total: Annotated[Decimal, Span()]
+    items: list[Item]
+    note: str
+
+
+@cache
+def guide() -> Guide:
+    return compile_guide(compile_grammar(Receipt), vocabulary())
+
+
+def _words(text: str) -> SpanView:
+    """Every run of words of a line."""
+    values = []
+    for line in re.finditer(r"[^\n]+", text):
+        words = list(re.finditer(r"\S+", line.group()))
+        for first in range(len(words)):
+            for last in range(first, len(words)):
+                start, end = words[first].start(), words[last].end()
+                spelling = json.dumps(line.group()[start:end], ensure_ascii=False)[1:-1].encode()
+                values.append((spelling, line.start() + start, line.start() + end))
+    return view_of_values(values)
+
+
+def _document(text: str) -> SpanDocument:
+    days = [(m.group().encode(), *m.span()) for m in re.finditer(r"\d{4}-\d\d-\d\d", text)]
+    sums = [(m.group().encode(), *m.span()) for m in re.finditer(r"(?<![\d-])\d+\.\d\d", text)]
+    views = {"string": _words(text), "date": view_of_values(days), "decimal": view_of_values(sums)}
+    made = SpanDocument(tuple(views[kind["type"]] for kind in guide().span_kinds))
+    return SpanDocument.from_bytes(made.to_bytes())
+
+
+TEXT = 'ABC "SDN" BHD\ncafé ab\n2018-02-03 12.50\n12.50 total'
+words = st.sampled_from(["ab", "abc", "SDN", "日本", 'q"t', "é", "12.50", "3.00", "2018-02-03", "company"])
+texts = st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4).map("\n".join)
+
+
+@settings(max_examples=120, deadline=None)
+@given(text=texts, choices=st.lists(st.integers(0, 10**6), min_size=80, max_size=80), extra=st.integers(0, 30))
+def test_every_extractive_value_stands_in_the_document_where_it_says(text: str, choices: list[int], extra: int) -> None:
+    document = _document(text)
+    try:
+        unbounded = guide().cursor(document=document)
+    except NoSpanError as error:
+        assert "total" in str(error) and not re.search(r"\d+\.\d\d", text)  # noqa: PT017, PT018
+        return
+    budget = unbounded.least_left + extra
+    cursor = guide().cursor(budget, document=document)
+    taken: list[int] = []
+    for choice in choices[:budget]:
+        legal = legal_ids(cursor.row().words, guide().vocab_size)
+        token_id = legal[choice % len(legal)]
+        assert cursor.advance(token_id)
+        cursor.rollback(1)
+        assert legal_ids(cursor.row().words, guide().vocab_size) == legal
+        assert cursor.advance(token_id)
+        if cursor.is_terminated:
+            break
+        taken.append(token_id)
+    assert cursor.is_accepting
+    record = Receipt.model_validate_json(guide().decode(taken))
+    marks = review(guide(), taken, budget, document=document)
+    found = {path: [text[a:b] for a, b in places] for path, places in ((m.path, m.places) for m in marks.spans)}
+    assert set(found["company"]) == {record.company}
+    assert {Decimal(value) for value in found["total"]} == {record.total}
+    assert (record.day is None) == ("day" not in found)
+
+
+@pytest.mark.parametrize("company", ['ABC "SDN" BHD', '"SDN"', "café ab", "total", "12.50 total"])
+def test_every_stretch_of_words_can_be_written(company: str) -> None:
+    document = _document(TEXT)
+    record = {"company": company, "day": None, "total": "12.50", "items": [{"name": "ab"}], "note": ""}
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).replace('"12.50"', "12.50", 1)
+    text = text.replace(json.dumps(company, ensure_ascii=False), json.dumps(company, ensure_ascii=False), 1)
+    cursor = guide().cursor(document=document)
+    for byte in text.encode():
+        assert cursor.advance(4 + byte), text
+    assert cursor.is_accepting
+    assert cursor.advance(EOS)
+
+
+def test_the_same_text_at_two_places_is_known_to_be_ambiguous() -> None:
+    document = _document(TEXT)
+    text = '{"company":"ABC","day":null,"total":12.50,"items":[],"note":""}'
+    marks = review(guide(), [4 + byte for byte in text.encode()], None, document=document)
+    places = {mark.path: mark.places for mark in marks.spans}
+    assert len(places["company"]) == 1
+    assert [TEXT[a:b] for a, b in places["total"]] == ["12.50", "12.50"]
+
+
+@pytest.mark.parametrize("company", ["ABC SDN", "BHD\\ncafé", "XYZ", "AB", "ABC ", ""])
+def test_what_is_no_stretch_of_words_cannot_be_written(company: str) -> None:
+    cursor = guide().cursor(document=_document(TEXT))
+    text = f'{{"company":"{company}"'
+    assert not all(cursor.advance(4 + byte) for byte in text.encode())
+
+
+def test_a_document_without_a_value_that_must_be_there_is_refused_by_field() -> None:
+    with pytest.raises(NoSpanError, match="total"):
+        guide().cursor(document=_document("no amount here"))
+
+
+def test_the_plain_grammar_of_the_same_model_needs_no_document() -> None:
+    plain = compile_guide(compile_grammar(Receipt, extractive=False), vocabulary())
+    assert plain.span_kinds == ()
+    assert plain.cursor(plain.least_tokens).least_left == plain.least_tokens
