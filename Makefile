@@ -14,7 +14,7 @@ export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev demo models test lint format clean
+.PHONY: help setup setup-dev demo models test lint format docs clean
 
 help: ## Say what each target does.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,12 +52,15 @@ lint: setup-dev ## Check format, style, types, and the direction of imports.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy -p demo -p schemas
+	$(BIN)/mypy -p demo -p docs -p schemas
 	$(BIN)/lint-imports
 
 format: setup-dev ## Format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: setup ## Make docs/reference anew from the code.
+	$(BIN)/python -m docs.reference
 
 clean: ## Remove the virtual environment, converted models and caches.
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

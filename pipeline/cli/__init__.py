@@ -1,11 +1,12 @@
 """The command line: options in, one exit code out.  Environment variables are read here and nowhere else.
 
 app.py       the commands' frame: logging, errors as one line, exit codes
-specs.py     a job spec from a file, with overrides
-run.py       run
-inspect.py   lint
+specs.py     a job spec from a file, with overrides; options that several commands share
+output.py    JSON on standard output, pages, notes on standard error
+init.py lint.py preview.py plan.py run.py rerun.py trace.py    the command of that name
 results.py   status, report, verify, export
 bar.py       progress in a terminal
+starter/     what `init` copies
 """
 
 from __future__ import annotations

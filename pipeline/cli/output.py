@@ -40,5 +40,6 @@ def write_page(path: Path, page: str) -> None:
 
 
 def quiet_logs() -> None:
-    """For commands whose answer is all there is to see: only warnings are logged."""
+    """For commands whose answer is all there is to see: of ours warnings are logged, of the engine's what ends it."""
     logging.getLogger("pipeline").setLevel(logging.WARNING)
+    logging.getLogger("vllm").setLevel(logging.ERROR)

@@ -24,9 +24,7 @@ __all__ = ["register"]
 Documents = Annotated[int, typer.Option("-n", "--documents", min=1, help="Documents whose prompts are counted.")]
 Generations = Annotated[
     int,
-    typer.Option(
-        "--sample-generations", metavar="N", min=0, help="Extract N of them here, to learn lengths and rate."
-    ),
+    typer.Option("--sample-generations", metavar="N", min=0, help="Extract N of them here, to learn lengths and rate."),
 ]
 Rate = Annotated[
     float | None, typer.Option("--rate", metavar="DOCS", help="Documents a second of one engine, if you know it.")
@@ -79,7 +77,9 @@ def _lines(job: JobSpec, found: Estimate) -> Iterator[RenderableType]:
     facts.add_column(overflow="fold")
     facts.add_row("input", f"{plural(found.documents, 'document')} in {plural(found.objects, 'object')}")
     if found.unreadable:
-        facts.add_row("", Text(f"{plural(found.unreadable, 'object')} cannot be read and would be left out", style="red"))
+        facts.add_row(
+            "", Text(f"{plural(found.unreadable, 'object')} cannot be read and would be left out", style="red")
+        )
     facts.add_row("shards", f"{count(found.shards)} of at most {count(found.shard_rows)} documents")
     facts.add_row("prompt", _prompt(found))
     facts.add_row("output", _output(found))
@@ -97,8 +97,9 @@ def _prompt(found: Estimate) -> str:
     without = f", {found.unextracted} without a text" if found.unextracted else ""
     without += f", {found.too_long} too long for the context" if found.too_long else ""
     return (
-        f"{compact(found.prompt_tokens)} tokens; of {plural(prompt.count, 'document')} counted: mean {prompt.mean:.0f}, "
-        f"95% up to {prompt.p95}, most {prompt.most}, {found.fixed_tokens} of them the same for all{without}"
+        f"{compact(found.prompt_tokens)} tokens; of {plural(prompt.count, 'document')} counted: "
+        f"mean {prompt.mean:.0f}, 95% up to {prompt.p95}, most {prompt.most}, "
+        f"{found.fixed_tokens} of them the same for all{without}"
     )
 
 
@@ -128,7 +129,8 @@ def _time(job: JobSpec, found: Estimate) -> str:
     if cost.total is not None and cost.gpu_hours:
         said += f"; {cost.total:,.2f} for {compact(cost.gpu_hours)} GPU-hours at {cost.price:g}"
     if found.generated is not None and cost.rate_from == "measured":
-        said += f" ({plural(found.generated.output.count, 'document')} in {duration(found.generated.seconds)}: a rough rate)"
+        made = found.generated
+        said += f" ({plural(made.output.count, 'document')} in {duration(made.seconds)}: a rough rate)"
     return said
 
 

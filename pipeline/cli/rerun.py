@@ -1,4 +1,4 @@
-"""`recordmill rerun`: documents of a run again, with more room or another model, as a new run that names the old one."""
+"""`recordmill rerun`: documents of a run again, with more room or another model, as a new run that names it."""
 
 from __future__ import annotations
 

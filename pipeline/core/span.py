@@ -23,7 +23,9 @@ class Span:
         within: what a stretch may not leave.
         pattern: a regular expression that the whole stretch must match (strings only).
         max_words: the most words of a stretch (strings only).
-        words: whether a stretch begins and ends at the bounds of words.
+        words: whether a stretch begins and ends at the bounds of words (strings only).
+        lines: whether a stretch is made of whole lines; with `within="document"` of several.  The closest bound of all, so
+            the best one where it fits, such as for a name or an address that has lines of its own (strings only).
         date_order: how `03/02/2018` is read; None leaves it to the job.
     """
 
@@ -31,6 +33,7 @@ class Span:
     pattern: str | None = None
     max_words: int | None = None
     words: bool = True
+    lines: bool = False
     date_order: Literal["dmy", "mdy", "ymd", "any"] | None = None
 
     def __post_init__(self) -> None:

@@ -139,6 +139,8 @@ class DecodingSpec(_Section):
     """Of the sampling, with a temperature above 0; each document has its own, made from this and its id."""
     recursion_depth: Annotated[int, Field(ge=1, le=16)] = 3
     """How often a recursive model is unrolled."""
+    extractive: bool = True
+    """Whether fields marked with `Span` are copied from the document; if not, they are decoded as plain ones."""
     date_order: Literal["dmy", "mdy", "ymd", "any"] = "any"
     """How numeric dates of a document are read for extractive fields."""
 

@@ -112,8 +112,8 @@ def advise_budget(max_tokens: int, least_tokens: int | None, likely_tokens: int 
         return Advice(RECORD, "budget_below_least", message)
     if likely_tokens is not None and max_tokens < likely_tokens:
         message = (
-            f"max_tokens {max_tokens} is less than a likely record takes ({likely_tokens}), so many would be cut short: "
-            f"{_rounded(2 * likely_tokens)} would do"
+            f"max_tokens {max_tokens} is less than a likely record takes ({likely_tokens}), so many would be cut "
+            f"short: {_rounded(2 * likely_tokens)} would do"
         )
         return Advice(RECORD, "budget_below_likely", message)
     return None

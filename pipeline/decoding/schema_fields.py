@@ -71,6 +71,10 @@ _Branch: TypeAlias = tuple[Mapping[str, Any], tuple[str, ...]]
 _MOST_BRANCHES = 32
 
 
+def _joined(first: _Branch, second: _Branch) -> _Branch:
+    return {**first[0], **second[0]}, tuple(dict.fromkeys(first[1] + second[1]))
+
+
 class _Reader:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
@@ -106,11 +110,7 @@ class _Reader:
                 conjuncts.append(alternatives)
         found: list[_Branch] = [({}, references)]
         for alternatives in conjuncts:
-            found = [
-                ({**first, **second}, tuple(dict.fromkeys(opened + others)))
-                for first, opened in found
-                for second, others in alternatives
-            ][:_MOST_BRANCHES]
+            found = [_joined(first, second) for first in found for second in alternatives][:_MOST_BRANCHES]
         return [({**branch, **own}, opened) for branch, opened in found]
 
     def _resolved(self, reference: str) -> Any:

@@ -57,10 +57,12 @@ class SpanDocument:
     views: tuple[SpanView, ...]
 
     def to_bytes(self) -> bytes:
-        """Arrays only."""
-        views = enumerate(self.views)
-        arrays = {f"{index}_{name}": getattr(view, name) for index, view in views for name in _FIELDS}
-        return pack({"views": len(self.views)}, arrays)
+        """Arrays only; views that are one object are stored once."""
+        distinct = {id(view): view for view in self.views}
+        places = {key: place for place, key in enumerate(distinct)}
+        views = enumerate(distinct.values())
+        arrays = {f"{place}_{name}": getattr(view, name) for place, view in views for name in _FIELDS}
+        return pack({"views": [places[id(view)] for view in self.views]}, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> SpanDocument:
@@ -70,7 +72,10 @@ class SpanDocument:
             ValueError: the bytes are no document of spans.
         """
         meta, arrays = unpack(memoryview(data))
-        return cls(tuple(SpanView(*(arrays[f"{index}_{name}"] for name in _FIELDS)) for index in range(meta["views"])))
+        stored = {
+            place: SpanView(*(arrays[f"{place}_{name}"] for name in _FIELDS)) for place in sorted(set(meta["views"]))
+        }
+        return cls(tuple(stored[place] for place in meta["views"]))
 
 
 def view_of_values(values: Sequence[tuple[bytes, int, int]]) -> SpanView:

@@ -90,8 +90,8 @@ def _text(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _number(settings: Mapping[str, Any]) -> float:
-    places = settings.get("decimal_places", 2)
-    whole = min(3, settings.get("max_digits", 5) - places)
+    places = int(settings.get("decimal_places", 2))
+    whole = min(3, int(settings.get("max_digits", 5)) - places)
     return round(float(f"{'128'[: max(1, whole)]}.50"), max(0, places))
 
 

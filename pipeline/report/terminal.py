@@ -18,7 +18,7 @@ from pipeline.report.model import Report
 from pipeline.report.text import compact, count, duration, percent, plural, visible
 from pipeline.report.verdict import verdict
 
-__all__ = ["records_beside_text", "report_lines"]
+__all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
 
 BAR_CELLS = 60
 TEXT_CHARS = 1500
@@ -26,7 +26,7 @@ TEXT_CHARS = 1500
 NARROW = 92
 """Cells below which a record stands under its text instead of beside it."""
 
-_LOOKS: dict[str, tuple[str, str]] = {
+STATUS_LOOKS: dict[str, tuple[str, str]] = {
     Status.VALID: ("█", "blue"),
     Status.CLOSED: ("▓", "cyan"),
     Status.TRUNCATED: ("▒", "yellow"),
@@ -76,7 +76,7 @@ def _bar(report: Report) -> Text:
         cells[widest] = max(1, cells[widest] + BAR_CELLS - sum(cells.values()))
     bar = Text(no_wrap=True)
     for name, width in cells.items():
-        glyph, colour = _LOOKS[name]
+        glyph, colour = STATUS_LOOKS[name]
         bar.append(glyph * width, style=colour)
     return bar
 
@@ -89,7 +89,7 @@ def _counts(report: Report) -> Table:
     table.add_column(style="dim")
     planned = report.balance.documents_planned
     for name, number in _parts(report):
-        glyph, colour = _LOOKS[name]
+        glyph, colour = STATUS_LOOKS[name]
         causes = [entry for entry in report.counts if entry.status == name and entry.cause and entry.documents]
         table.add_row(
             Text.assemble((glyph, colour), f" {name}"),
@@ -151,7 +151,7 @@ class _Pair:
     outcome: Outcome
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        glyph, colour = _LOOKS[self.outcome.status]
+        glyph, colour = STATUS_LOOKS[self.outcome.status]
         cause = f" · {self.outcome.cause}" if self.outcome.cause else ""
         title = Text.assemble(
             (glyph, colour), f" {self.outcome.status}{cause}  ", (visible(self.outcome.document_id or "no id"), "bold")

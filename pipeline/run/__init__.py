@@ -17,5 +17,7 @@ extract      one document: `policy` makes the requests and gives a `generation` 
              tokens show), `parse` and `salvage` make a record of it, `located` says where its values stand
 
 verify       a finished run against its input
-in_process   one engine without Ray, for looking before a run (`estimate`: what a run will take)
+lint         what can be said of a record type before anything runs
+in_process   one engine without Ray, for looking before a run: `preview`, `estimate` (what a run will take) and `trace`
+             (one document, step by step), over documents that `sample` chooses
 """

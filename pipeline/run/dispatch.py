@@ -239,6 +239,7 @@ class Dispatcher:
         elif entry.task.root_id not in self.given_up:
             self._close(entry.task.root_id)
             self.given_up[entry.task.root_id] = error
+            self._suspects = deque(left for left in self._suspects if left.task.root_id != entry.task.root_id)
 
     def _close(self, root_id: str) -> None:
         if root_id not in self.done and root_id not in self.given_up:

@@ -241,7 +241,8 @@ class Driver:
             shards_done=ledger.shards_done,
             documents_planned=ledger.documents_planned,
             documents=ledger.documents,
-            documents_working=self._cluster.documents_working(),
+            # What workers said last may count documents that are committed by now.
+            documents_working=min(self._cluster.documents_working(), ledger.documents_planned - ledger.documents),
             engines_ready=self._fleet.ready,
             engines_wanted=self._fleet.wanted,
             tally=ledger.tally,

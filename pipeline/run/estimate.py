@@ -7,12 +7,14 @@ and shares carry an interval, since a few documents say only so much.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.core.errors import RequestRefusedError
 from pipeline.core.outcome import Outcome, Status
 from pipeline.core.spec import JobSpec
 from pipeline.run.engines import start_engine
@@ -164,7 +166,7 @@ def estimate(
     Args:
         spec: the job.
         base: its folder.
-        count: documents whose prompts are counted.
+        count: documents whose prompts are counted; as many as `generations` at least.
         generations: of these, how many are extracted in this process, with budgets that let them run.
         documents_per_s: the rate of one engine; None to take the measured one.
         price: of one GPU-hour, in any currency.
@@ -176,17 +178,18 @@ def estimate(
     """
     job = prepare_job(spec, base)
     sample = read_sample(spec, max(count, generations))
-    prompts = [
-        len(job.prompts.build(row.content.text or "").ids)
-        for row in sample.rows[:count]
-        if not isinstance(row.content, Outcome)
-    ] or [job.prompts.fixed_tokens]
+    prompts = _prompt_tokens(job, sample.rows)
     likely, likely_from = likely_tokens(spec, job.record, job.tokenizer)
     documents = sum(item.rows for item in sample.objects)
-    generated, lengths = None, ()
+    generated: Generated | None = None
+    lengths: tuple[tuple[int, bool], ...] = ()
     if generations:
         generated, lengths = asyncio.run(_generated(job, sample, generations, engine_factory, on_extracted))
-    rate = documents_per_s if documents_per_s is not None else generated.documents_per_s if generated else None
+    cost = None
+    if documents_per_s is not None:
+        cost = cost_of(spec, documents, documents_per_s, "given", price)
+    elif generated is not None and generated.documents_per_s:
+        cost = cost_of(spec, documents, generated.documents_per_s, "measured", price)
     return Estimate(
         objects=len(sample.objects),
         unreadable=sum(item.unreadable is not None for item in sample.objects),
@@ -195,19 +198,27 @@ def estimate(
         shard_rows=spec.input.shard_rows,
         policy=spec.truncation.policy,
         max_tokens=spec.decoding.max_tokens,
-        prompt=Spread.of(prompts),
+        prompt=Spread.of(prompts or [job.prompts.fixed_tokens]),
         fixed_tokens=job.prompts.fixed_tokens,
-        prompt_tokens=documents * sum(prompts) / len(prompts),
-        unextracted=sum(isinstance(row.content, Outcome) for row in sample.rows[:count]),
+        prompt_tokens=documents * sum(prompts) / max(1, len(sample.rows)),
+        unextracted=len(sample.rows) - len(prompts),
         too_long=_too_long(job, prompts),
         likely_tokens=round(sum(likely.values())),
         likely_from=likely_from,
         generated=generated,
         budgets=budget_rows(lengths, _budgets(spec, job)),
-        cost=None
-        if not rate
-        else cost_of(spec, documents, rate, "measured" if documents_per_s is None else "given", price),
+        cost=cost,
     )
+
+
+def _prompt_tokens(job: Job, rows: Sequence[Row]) -> list[int]:
+    """Tokens of each prompt; rows that would not reach an engine have none."""
+    found: list[int] = []
+    for row in rows:
+        if not isinstance(row.content, Outcome):
+            with contextlib.suppress(RequestRefusedError):
+                found.append(len(job.prompts.build(row.content.text or "").ids))
+    return found
 
 
 def _too_long(job: Job, prompts: Sequence[int]) -> int | None:

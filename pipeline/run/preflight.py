@@ -117,7 +117,9 @@ def prepare_job(spec: JobSpec, base: Path) -> Job:
     schema = _json_schema(record)
     grammar = None
     if spec.decoding.guide == "recordmill":
-        grammar = compile_grammar(record, recursion_depth=spec.decoding.recursion_depth)
+        grammar = compile_grammar(
+            record, recursion_depth=spec.decoding.recursion_depth, extractive=spec.decoding.extractive
+        )
     template = _template(spec, base)
     _check_examples(spec, record)
     tokenizer = load_tokenizer(spec.model)

@@ -60,7 +60,7 @@ class LogProgress:
             return
         self._last = (snapshot.phase, percent)
         logger.info(
-            "phase=%s documents=%d/%d shards=%d/%d engines=%d/%d rate=%.1f/s",
+            "phase=%s documents=%d/%d shards=%d/%d engines=%d/%d rate=%.1f/s left_s=%s%s",
             snapshot.phase,
             snapshot.documents,
             snapshot.documents_planned,
@@ -69,4 +69,6 @@ class LogProgress:
             snapshot.engines_ready,
             snapshot.engines_wanted,
             snapshot.documents_per_s,
+            "?" if snapshot.left_s is None else round(snapshot.left_s),
+            "".join(f" {status}={number}" for status, number in snapshot.tally.by_status().items() if number),
         )

@@ -106,9 +106,7 @@ def select_rows(
     parts = zip(stored.plan.shards, _footers(store, layout, stored), strict=True)
     wanted = [shard for shard, footer in parts if _holds_any(rerun, footer)]
     numbers = in_order(lambda shard: _numbers(store, layout, rerun, shard), wanted, THREADS)
-    pieces = [
-        piece for shard, rows in zip(wanted, numbers, strict=True) for piece in chosen_rows(shard, rows)
-    ]
+    pieces = [piece for shard, rows in zip(wanted, numbers, strict=True) for piece in chosen_rows(shard, rows)]
     if not pieces:
         raise InputError(f"no document of {layout.prefix} is {' or '.join(rerun.status)} and can be run again")
     used = {piece.uri for piece in pieces}
@@ -134,7 +132,8 @@ def _parent(spec: JobSpec, rerun: RerunSpec) -> tuple[Store, RunLayout, StoredPl
 def _footers(store: Store, layout: RunLayout, stored: StoredPlan) -> Iterator[PartFooter]:
     def read(shard: Shard) -> PartFooter:
         footer = read_footer(store, layout.part(shard.shard_id))
-        if footer.fingerprint != stored.plan.fingerprint or footer.rows != shard.rows:
+        found = (footer.fingerprint, footer.shard_id, footer.rows)
+        if found != (stored.plan.fingerprint, shard.shard_id, shard.rows):
             raise VerificationError(f"{layout.part(shard.shard_id)} is not the part that the plan of that run has")
         return footer
 

@@ -125,14 +125,18 @@ async def _trace(
     prompt_ids = tuple(listener.heard[0][0].prompt_ids)
     if with_unguided:
         trace = replace(trace, unguided=await _unguided(job, engine, listener.heard[0][0]))
-    reviewer = guidance_of(job.spec, job.guide, job.schema).for_document(job.prompts.build(document.text or "").document)
+    reviewer = guidance_of(job.spec, job.guide, job.schema).for_document(
+        job.prompts.build(document.text or "").document
+    )
     if reviewer is None or not found.token_ids:
         return replace(trace, note="Nothing was generated.")
     is_whole = outcome.status is not Status.TRUNCATED and found.token_ids and _is_complete(reviewer, found.token_ids)
     ids = (*found.token_ids, job.guide.eos_ids[0]) if is_whole else found.token_ids
     scores = await _scores(engine, prompt_ids, ids)
     steps = _Replay(job, reviewer, outcome, scores, _masked(listener.heard, found.token_ids)).steps(ids)
-    note = None if len(steps) == len(ids) else f"Step {len(steps) + 1} is not legal under the guide; the rest is left out."
+    note = (
+        None if len(steps) == len(ids) else f"Step {len(steps) + 1} is not legal under the guide; the rest is left out."
+    )
     return replace(trace, steps=steps, note=note)
 
 
@@ -160,7 +164,9 @@ def _masked(heard: Sequence[tuple[Request, Completion]], kept: Sequence[int]) ->
         is_comparison = start > 0 and guide is not None and guide.budget_tokens is None
         if is_comparison or tuple(request.prompt_ids[len(request.prompt_ids) - start :]) != tuple(kept[:start]):
             continue
-        for step, (token_id, by_token) in enumerate(zip(completion.token_ids, completion.logprobs, strict=False), start):
+        for step, (token_id, by_token) in enumerate(
+            zip(completion.token_ids, completion.logprobs, strict=False), start
+        ):
             if step >= len(kept) or kept[step] != token_id:
                 break
             found[step] = by_token

@@ -45,6 +45,8 @@ _NUMBERED = (
 )
 _PIVOT = 69
 """Two-digit years from here on are of the 20th century (POSIX `strptime`)."""
+_HEBREW_IN = "ב"
+"""Glued to the name of a month, as in `3 בפברואר`."""
 _BUDDHIST = 543
 _BUDDHIST_YEARS = range(2450, 2650)
 
@@ -106,7 +108,8 @@ def _named(text: str) -> Iterator[Candidate]:
     months = months_named()
     for form in _NAMED:
         for found in form.finditer(text, overlapped=True):
-            for month in months.get(plain_name(found["name"]), ()):
+            name = plain_name(found["name"])
+            for month in months.get(name) or months.get(name.removeprefix(_HEBREW_IN), ()):
                 yield from _at(found.span(), _date(found["year"], month, found["day"]))
     for form in _NUMBERED:
         for found in form.finditer(text):

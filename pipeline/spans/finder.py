@@ -13,7 +13,7 @@ from pipeline.spans.choices import choices_in
 from pipeline.spans.classes import ascii_digits
 from pipeline.spans.dates import dates_in
 from pipeline.spans.folding import Folded, fold
-from pipeline.spans.kinds import DateOrder, SpanKind
+from pipeline.spans.kinds import BoundsKind, DateOrder, SpanKind
 from pipeline.spans.listing import compiled, listed
 from pipeline.spans.times import datetimes_in, times_in
 from pipeline.spans.views import Bounds, bounds_of, view_of_text
@@ -69,7 +69,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._folded: dict[Within, Folded] = {}
-        self._bounds: dict[tuple[Within, bool], Bounds] = {}
+        self._bounds: dict[tuple[Within, BoundsKind], Bounds] = {}
         self._digits: dict[Within, str] = {}
         self._found: dict[tuple[str, Within, DateOrder], list[Candidate]] = {}
         self._numerals: dict[Within, list[Numeral]] = {}
@@ -79,7 +79,7 @@ class _Reader:
         within: Within = "paragraph" if kind.within == "sentence" and kind.type != "string" else kind.within
         whole = self._whole(within)
         if kind.type == "string" and not kind.is_listed:
-            return view_of_text(whole, self._bounds_of(within, kind.words), kind.max_words, kind.max_length)
+            return view_of_text(whole, self._bounds_of(within, kind.bounds), kind.max_words, kind.max_length)
         candidates = self._candidates(kind, within)
         if accepts is not None:
             candidates = _accepted(candidates, kind, accepts)
@@ -89,9 +89,9 @@ class _Reader:
     def _candidates(self, kind: SpanKind, within: Within) -> list[Candidate]:
         match kind.type:
             case "string":
-                return listed(self._whole(within), self._bounds_of(within, kind.words), kind)
+                return listed(self._whole(within), self._bounds_of(within, kind.bounds), kind)
             case "enum":
-                return choices_in(self._whole(within), self._bounds_of(within, True), kind.values)
+                return choices_in(self._whole(within), self._bounds_of(within, "words"), kind.values)
             case "date":
                 return self._dates(within, kind.date_order)
             case "time":
@@ -131,10 +131,10 @@ class _Reader:
             self._folded[within] = fold(self._text, within)
         return self._folded[within]
 
-    def _bounds_of(self, within: Within, words: bool) -> Bounds:
-        key = (within, words)
+    def _bounds_of(self, within: Within, kind: BoundsKind) -> Bounds:
+        key = (within, kind)
         if key not in self._bounds:
-            self._bounds[key] = bounds_of(self._whole(within), words=words)
+            self._bounds[key] = bounds_of(self._whole(within), kind)
         return self._bounds[key]
 
 

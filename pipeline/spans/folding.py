@@ -43,6 +43,7 @@ class Folded:
         source_start: int32[N], where each character (or run of white space) stands in the text.
         source_end: int32[N], where it ends.
         text: the same as a string of N characters.
+        breaks: bool[N], which runs of white space hold a line break.
     """
 
     points: Array
@@ -50,6 +51,7 @@ class Folded:
     source_start: Array
     source_end: Array
     text: str
+    breaks: Array
 
 
 def folded(text: str) -> str:
@@ -68,13 +70,14 @@ def fold(text: str, within: Within) -> Folded:
     at = np.flatnonzero(is_kept).astype(np.int32)
     is_gap = is_space[at]
     is_wall = (classes[at] == CharClass.BARRIER) | (is_gap & _walls(points, classes, at, within))
+    breaks = is_gap & np.logical_or.reduceat(classes == CharClass.BREAK, at) if len(at) else is_gap
     points, classes = points[at], classes[at]
     points[is_gap] = _SPACE_POINT
     points[is_wall] = 0
     classes[is_gap] = CharClass.SPACE
     classes[is_wall] = CharClass.BARRIER
     ends = np.append(at[1:], np.int32(len(text)))[: len(at)]
-    whole = Folded(points, _paired_flags(classes), at, ends, _string(points))
+    whole = Folded(points, _paired_flags(classes), at, ends, _string(points), breaks)
     return _cut_at_sentences(whole) if within == "sentence" else whole
 
 
@@ -131,4 +134,5 @@ def _cut_at_sentences(whole: Folded) -> Folded:
         np.insert(whole.source_start, added, whole.source_start[added]),
         np.insert(whole.source_end, added, whole.source_start[added]),
         _string(points),
+        np.insert(whole.breaks, added, False),
     )

@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.core.span import Within
 
-__all__ = ["DateOrder", "KindType", "SpanKind"]
+__all__ = ["BoundsKind", "DateOrder", "KindType", "SpanKind"]
 
 KindType = Literal["string", "date", "datetime", "time", "decimal", "integer", "number", "enum"]
+BoundsKind = Literal["words", "lines", "characters"]
 DateOrder = Literal["dmy", "mdy", "ymd", "any"]
 
 
@@ -26,6 +27,7 @@ class SpanKind:
         pattern: a regular expression for the whole stretch (strings).
         max_words: words of a stretch, at most (strings).
         words: whether a stretch begins and ends at the bounds of words (strings).
+        lines: whether a stretch is made of whole lines (strings).
         date_order: how `03/02/2018` is read.
         min_length: characters of a stretch, at least (strings).
         max_length: characters of a stretch, at most (strings).
@@ -37,6 +39,7 @@ class SpanKind:
     pattern: str | None = None
     max_words: int | None = None
     words: bool = True
+    lines: bool = False
     date_order: DateOrder = "any"
     min_length: int = 0
     max_length: int | None = None
@@ -55,6 +58,7 @@ class SpanKind:
             pattern=settings.get("pattern"),
             max_words=settings.get("max_words"),
             words=_given(settings, "words", True),
+            lines=_given(settings, "lines", False),
             date_order=_given(settings, "date_order", date_order),
             min_length=_given(settings, "min_length", 0),
             max_length=settings.get("max_length"),
@@ -68,6 +72,13 @@ class SpanKind:
             if value not in known:
                 raise SchemaRefusedError(f"an extractive field with {name} {value!r}: one of {', '.join(known)}")
         return kind
+
+    @property
+    def bounds(self) -> BoundsKind:
+        """Where a stretch may begin and end."""
+        if self.lines:
+            return "lines"
+        return "words" if self.words else "characters"
 
     @property
     def is_listed(self) -> bool:

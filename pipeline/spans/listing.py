@@ -1,7 +1,7 @@
 """Strings that a pattern or a least length picks: each stretch is tried, and those that pass are listed.
 
-The work is bounded: where a document holds too many stretches, the longest ones are left out, everywhere alike, until
-the rest can be tried.
+The work is bounded: where a document holds too many stretches, the longest ones are left out, everywhere alike, then
+those that begin inside of words or lines, until the rest can be tried.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import regex
@@ -28,6 +29,8 @@ _MAX_TRIALS = 1_000_000
 """Stretches of one document that are held against a pattern."""
 _MAX_LISTED = 4_000_000
 """Characters of all stretches of one document that are listed for one kind."""
+_LEAST_LENGTH = 16
+"""Characters up to which stretches are kept before starts are left out."""
 _MANY = 4096
 """Starts from which on looking at more than one character is worth it."""
 
@@ -40,7 +43,7 @@ class _TooManyError(Exception):
 
 @functools.lru_cache(maxsize=256)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """The pattern, for a whole stretch.
+    """The pattern, for a whole stretch; `regex` reads as `re` does, save that combining marks belong to words.
 
     Raises:
         SchemaRefusedError: it is no regular expression.
@@ -54,16 +57,29 @@ def compiled(pattern: str) -> regex.Pattern[str]:
 def listed(whole: Folded, bounds: Bounds, kind: SpanKind) -> list[Candidate]:
     """The stretches that match the kind's pattern and have its least length, in the order of the text."""
     length = _MAX_LENGTH if kind.max_length is None else min(kind.max_length, _MAX_LENGTH)
-    asked = length
-    while True:
+    for attempt, (starts, longest) in enumerate(_attempts(bounds, kind, length)):
         try:
-            found = list(_tried(whole, bounds, kind, length))
-            break
+            found = list(_tried(whole, replace(bounds, starts=starts), kind, longest))
         except _TooManyError:
-            length //= 2
-    if length < asked:
-        _log.warning("a document of %d characters: only spans up to %d characters", len(whole.text), length)
-    return found
+            continue
+        if attempt:
+            _log.warning("a document of %d characters: only spans up to %d characters", len(whole.text), longest)
+        return found
+    raise AssertionError("the last attempt is small enough")
+
+
+def _attempts(bounds: Bounds, kind: SpanKind, length: int) -> Iterator[tuple[Array, int]]:
+    """Starts and greatest lengths: shorter and shorter stretches, from every start, from the beginnings of words, of
+    lines (or what a stretch may not leave), and of the first lines."""
+    firsts = np.unique(np.searchsorted(bounds.starts, np.append(0, bounds.walls)))
+    lines = bounds.starts[firsts[firsts < len(bounds.starts)]]
+    least = min(max(2 * kind.min_length, _LEAST_LENGTH), length)
+    for starts in (bounds.starts, np.intersect1d(bounds.starts, bounds.words), lines):
+        longest = length
+        while longest >= least:
+            yield starts, longest
+            longest //= 2
+    yield lines[: max(_MAX_TRIALS // (least * least), 1)], least
 
 
 def _tried(whole: Folded, bounds: Bounds, kind: SpanKind, length: int) -> Iterator[Candidate]:
@@ -102,7 +118,7 @@ def _matching(
     text: str, pattern: regex.Pattern[str], ends: Array, starts: Array, first: Array, after: Array
 ) -> Iterator[Candidate]:
     """Longer and longer stretches, until no longer one can match."""
-    trials, size = max(_MAX_TRIALS, len(text)), max(_MAX_LISTED, len(text))
+    trials, size = _MAX_TRIALS, _MAX_LISTED
     known = ends.tolist()
     for start, low, high in zip(starts.tolist(), first.tolist(), after.tolist(), strict=True):
         for end in known[low:high]:
@@ -121,7 +137,7 @@ def _matching(
 def _every(whole: Folded, ends: Array, starts: Array, first: Array, after: Array) -> Iterator[Candidate]:
     sums = np.append(0, np.cumsum(ends, dtype=np.int64))
     counts = after - first
-    if int((sums[after] - sums[first] - counts * starts).sum()) > max(_MAX_LISTED, len(whole.text)):
+    if int((sums[after] - sums[first] - counts * starts).sum()) > _MAX_LISTED:
         raise _TooManyError
     spelling, position = spelt(whole.text), positions_of(whole).tolist()
     known = ends.tolist()

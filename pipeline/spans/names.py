@@ -40,6 +40,11 @@ def _one_word(name: str) -> str:
     return last if all(len(word) <= _MAX_PREPOSITION for word in before) else ""
 
 
+def _is_name(name: str, plain: str) -> bool:
+    """Whether it is long enough to be no other word, or has stops inside as in Thai; some months are numbers."""
+    return (len(plain) >= _MIN_NAME or name.count(".") > 1) and not any(c.isdigit() for c in plain)
+
+
 @functools.cache
 def months_named() -> Mapping[str, tuple[int, ...]]:
     """By `plain_name`: the months that some language calls so, in order (`listopad` is October or November)."""
@@ -50,7 +55,7 @@ def months_named() -> Mapping[str, tuple[int, ...]]:
             for width in ("wide", "abbreviated"):
                 for number, name in months[context][width].items():
                     plain = plain_name(_one_word(name))
-                    if len(plain) >= _MIN_NAME and not any(c.isdigit() for c in plain):
+                    if _is_name(name, plain):
                         found.setdefault(plain, set()).add(number)
     return {name: tuple(sorted(numbers)) for name, numbers in found.items() if len(numbers) <= _MAX_MONTHS}
 

@@ -14,9 +14,9 @@ __all__ = ["datetimes_in", "times_in"]
 _BEGIN = r"(?:(?<!\d)|(?<=[-/.]\d{4}))(?<!\d[:.,])"
 _CLOCK = regex.compile(
     _BEGIN + r"(?P<hour>\d{1,2})(?:"
-    r" ?: ?(?P<minute>\d\d)(?: ?: ?(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?(?![\d:]|[.,]\d)"
+    r"(?: : |:)(?P<minute>\d\d)(?:(?: : |:)(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,9}))?)?(?![\d:]|[.,]\d)"
     r"|\.(?P<minute>\d\d)(?:\.(?P<second>\d\d)(?![.\d])|(?= ?(?i:uhr|hrs?|h|[ap]\.? ?m)\b))"
-    r"| ?[hH] ?(?P<minute>\d\d)(?: ?(?:[mM]|min)? ?(?P<second>\d\d)[sS]?)?(?![\d.,:])"
+    r"| ?[hH] ?(?P<minute>\d\d)(?: ?(?:[mM]|min)? ?(?P<second>\d\d)[sS]?)?(?![\d:]|[.,]\d)"
     r"| ?[時时点點시] ?(?:(?P<minute>\d{1,2}) ?[分분](?: ?(?P<second>\d{1,2}) ?[秒초])?)?(?!\d)"
     r"|(?P<minute>\d\d)(?= ?(?i:hrs|hours|uhr)\b)"
     r"|(?= ?(?i:[ap]\.? ?m\b|uhr\b)))"
@@ -28,7 +28,7 @@ _HALF_AFTER = regex.compile(r" ?(?P<half>(?i:[ap]\.? ?m)\b\.?|[\p{L}\p{M}.]{1,15
 _HALF_BEFORE = regex.compile(r"(?P<half>[^\W\d_]{2}) ?$")
 _ZONE = regex.compile(
     r" ?(?:(?P<utc>Z|UTC|GMT)(?:(?P<sign>[+-])(?P<hour>\d{1,2})(?::?(?P<minute>\d\d))?)?(?![\p{L}\d:]))"
-    r"|(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:.,])"
+    r"|(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:]|[.,]\d)"
 )
 _MAX_OFFSET = 14
 """Hours from UTC, at most."""
@@ -75,8 +75,16 @@ def _time(text: str, found: regex.Match[str]) -> Candidate | None:
 
 def times_in(text: str) -> list[Candidate]:
     """Every time of day of the text, as `HH:MM:SS`, with fraction and zone where there are any, by place."""
-    found = (_time(text, each) for form in (_CLOCK, _COMPACT) for each in form.finditer(text))
-    return sorted({time for time in found if time is not None})
+    found = set()
+    for form in (_CLOCK, _COMPACT):
+        known = 0
+        for each in form.finditer(text):
+            # The offset of a zone looks like a time.
+            time = _time(text, each) if each.start() >= known else None
+            if time is not None:
+                found.add(time)
+                known = time.end
+    return sorted(found)
 
 
 def _joined(text: str, first: Candidate, others: Mapping[int, Sequence[Candidate]]) -> Iterator[Candidate]:

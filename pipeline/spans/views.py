@@ -11,6 +11,7 @@ from pipeline.decoding.arrays import Array
 from pipeline.decoding.span_document import BARRIER, SpanView
 from pipeline.spans.classes import CharClass, spelling_lengths
 from pipeline.spans.folding import WALL, Folded
+from pipeline.spans.kinds import BoundsKind
 
 __all__ = ["Bounds", "bounds_of", "positions_of", "spelt", "stretches", "view_of_text"]
 
@@ -46,8 +47,8 @@ def _owners(classes: Array) -> tuple[Array, Array]:
     return owned, is_mark
 
 
-def bounds_of(whole: Folded, *, words: bool) -> Bounds:
-    """Bounds of words, or of characters.
+def bounds_of(whole: Folded, kind: BoundsKind = "words") -> Bounds:
+    """Bounds of words, of characters, or of whole lines.
 
     Words end where letters, digits, signs and white space meet; a sign, an ideograph and a Hangul syllable have bounds
     on both sides.  No bound stands before a combining mark or inside an emoji, none beside white space on the inside.
@@ -55,15 +56,23 @@ def bounds_of(whole: Folded, *, words: bool) -> Bounds:
     classes, is_mark = _owners(whole.classes)
     is_bound = np.ones(len(classes) + 1, bool)
     is_glued = is_mark[1:] | ((whole.points[:-1] == _JOINER) & (classes[:-1] >= CharClass.SIGN))
-    if words:
+    if kind != "characters":
         is_bound[1:-1] = (classes[1:] != classes[:-1]) | (classes[1:] >= CharClass.SYLLABLE)
     is_bound[1:-1] &= ~is_glued
     is_bound[:-1] &= ~is_mark
     is_visible = classes > CharClass.FORMAT
-    walls = np.append(np.flatnonzero(whole.classes == CharClass.BARRIER), len(classes))
+    starts = np.flatnonzero(is_visible & is_bound[:-1])
+    ends = np.flatnonzero(is_visible & is_bound[1:]) + 1
+    is_wall = whole.classes == CharClass.BARRIER
+    if kind == "lines":
+        # The outermost of each line: white space and a byte order mark may stand further out.
+        line = np.cumsum(whole.breaks | is_wall)
+        starts = starts[np.append(True, np.diff(line[starts]) > 0)[: len(starts)]]
+        ends = ends[np.append(np.diff(line[ends - 1]) > 0, True)[-len(ends) :]] if len(ends) else ends
+    walls = np.append(np.flatnonzero(is_wall), len(classes))
     return Bounds(
-        np.flatnonzero(is_visible & is_bound[:-1]).astype(np.int32),
-        (np.flatnonzero(is_visible & is_bound[1:]) + 1).astype(np.int32),
+        starts.astype(np.int32),
+        ends.astype(np.int32),
         walls.astype(np.int32),
         np.flatnonzero(_word_marks(classes)).astype(np.int32),
     )

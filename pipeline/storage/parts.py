@@ -111,7 +111,7 @@ def read_statuses(store: Store, uri: str) -> list[tuple[Status, Cause | None]]:
             raise VerificationError(f"{uri} is damaged: a page does not match its checksum or its type") from error
     _check_counts(table, footer, uri)
     pairs = zip(table["_status"].to_pylist(), table["_cause"].to_pylist(), strict=True)
-    return [(Status(status), None if cause is None else Cause(cause)) for status, cause in pairs]
+    return [(Status(str(status)), None if cause is None else Cause(cause)) for status, cause in pairs]
 
 
 def merge_parts(

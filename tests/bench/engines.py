@@ -1,126 +1,17 @@
-"""Guided-decoding engines behind one small interface: ours and the peers', each used as its own documentation shows."""
+"""The engines that are compared: ours, and each peer used as its own documentation, or vLLM, shows."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
-
+from tests.bench.interface import BenchEngine, Compiled, CompileRefusedError, Matcher, Schema, mask_words, schema_of
+from tests.bench.ours import Ours
 from tests.bench.vocabularies import BenchVocabulary
 
-__all__ = ["ENGINES", "BenchEngine", "CompileRefusedError", "Compiled", "Matcher", "make_engine"]
-
-Schema = Mapping[str, Any] | bool | type
-
-
-class CompileRefusedError(Exception):
-    """The engine says itself that it cannot compile the schema."""
-
-
-class Matcher(Protocol):
-    """One sequence."""
-
-    def write_mask(self) -> None:
-        """Fills the matcher's own bit mask with the ids that are legal now."""
-
-    def advance(self, token_id: int) -> bool:
-        """Takes one id; False where it is illegal."""
-
-    def is_accepting(self) -> bool:
-        """Whether a whole record has been taken."""
-
-
-class Compiled(Protocol):
-    """A compiled schema.  `verdict` is `enforced`, `widened`, or `-` where the engine gives none."""
-
-    verdict: str
-    size_bytes: int | None
-
-    def matcher(self, budget_tokens: int | None = None) -> Matcher:
-        """A new sequence at the start; the budget is for engines that know one."""
-
-
-class BenchEngine(Protocol):
-    """`version` is the distribution's."""
-
-    name: str
-    version: str
-
-    def compile(self, schema: Schema) -> Compiled:
-        """Compiles a JSON Schema, or a Pydantic model.
-
-        Raises:
-            CompileRefusedError: the engine refuses it; any other exception is the engine's own and counts as an error.
-        """
-
-
-def _schema_of(schema: Schema) -> Any:
-    """JSON Schema of a Pydantic model; a schema as it is."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(schema).json_schema() if isinstance(schema, type) else schema
-
-
-def _words(size: int) -> np.ndarray[Any, Any]:
-    return np.zeros((size + 31) // 32, np.int32)
-
-
-class _OursCompiled:
-    def __init__(self, grammar: Any, guide: Any) -> None:
-        enforced = all(field.verdict == "enforced" for field in grammar.verdicts)
-        self.verdict = "enforced" if enforced else "widened"
-        self.guide = guide
-        self.size_bytes: int | None = guide.size_bytes
-
-    def matcher(self, budget_tokens: int | None = None) -> Matcher:
-        return _OursMatcher(self.guide, budget_tokens)
-
-
-class _OursMatcher:
-    def __init__(self, guide: Any, budget_tokens: int | None) -> None:
-        self._cursor = guide.cursor(budget_tokens)
-        self._mask = _words(guide.vocab_size)
-        self._address = self._mask.ctypes.data
-        self.advance = self._cursor.advance
-
-    def write_mask(self) -> None:
-        self._cursor.write_mask(self._address)
-
-    def is_accepting(self) -> bool:
-        return bool(self._cursor.is_accepting)
-
-
-class Ours:
-    """recordmill's own compiler."""
-
-    name = "ours"
-
-    def __init__(self, vocabulary: BenchVocabulary) -> None:
-        from pipeline.decoding import Vocabulary
-
-        self.version = importlib.metadata.version("recordmill") if _is_installed("recordmill") else "checkout"
-        self._vocabulary = Vocabulary(vocabulary.tokens, {vocabulary.eos_id})
-
-    def compile(self, schema: Schema) -> Compiled:
-        from pipeline.core.errors import SchemaRefusedError
-        from pipeline.decoding import compile_grammar, compile_guide
-
-        try:
-            grammar = compile_grammar(schema)
-            return _OursCompiled(grammar, compile_guide(grammar, self._vocabulary))
-        except SchemaRefusedError as error:
-            raise CompileRefusedError(str(error)) from error
-
-
-def _is_installed(distribution: str) -> bool:
-    try:
-        importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+__all__ = ["ENGINES", "make_engine"]
 
 
 class _OutlinesCompiled:
@@ -139,7 +30,7 @@ class _OutlinesMatcher:
         from outlines_core import Guide
 
         self._guide = Guide(index)
-        self._mask = _words(size)
+        self._mask = mask_words(size)
         self._address = self._mask.ctypes.data
 
     def write_mask(self) -> None:
@@ -176,7 +67,7 @@ class Outlines:
         from outlines_core import Index
         from outlines_core.json_schema import build_regex_from_schema
 
-        regex = build_regex_from_schema(json.dumps(_schema_of(schema)))
+        regex = build_regex_from_schema(json.dumps(schema_of(schema)))
         return _OutlinesCompiled(Index(regex, self._vocabulary), self._size)
 
 
@@ -225,7 +116,7 @@ class XGrammar:
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
     def compile(self, schema: Schema) -> Compiled:
-        text = json.dumps(_schema_of(schema))
+        text = json.dumps(schema_of(schema))
         return _XGrammarCompiled(self._compiler.compile_json_schema(text, strict_mode=self._is_strict), self._size)
 
 
@@ -250,8 +141,8 @@ class _GuidanceCompiled:
     verdict = "-"
     size_bytes: int | None = None
 
-    def __init__(self, matcher: Any, size: int) -> None:
-        self.first, self._size = matcher, size
+    def __init__(self, matcher: Any, tokenizer: Any, size: int) -> None:
+        self.first, self.tokenizer, self._size = matcher, tokenizer, size
 
     def matcher(self, budget_tokens: int | None = None) -> Matcher:
         return _GuidanceMatcher(self.first.deep_copy(), self._size)
@@ -260,7 +151,7 @@ class _GuidanceCompiled:
 class _GuidanceMatcher:
     def __init__(self, matcher: Any, size: int) -> None:
         self._matcher = matcher
-        self._mask = _words(size)
+        self._mask = mask_words(size)
         self._address, self._bytes = self._mask.ctypes.data, self._mask.nbytes
 
     def write_mask(self) -> None:
@@ -288,11 +179,11 @@ class Guidance:
     def compile(self, schema: Schema) -> Compiled:
         from llguidance import LLMatcher
 
-        grammar = LLMatcher.grammar_from_json_schema(json.dumps(_schema_of(schema)))
+        grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema_of(schema)))
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise CompileRefusedError(matcher.get_error())
-        return _GuidanceCompiled(matcher, self._size)
+        return _GuidanceCompiled(matcher, self._tokenizer, self._size)
 
 
 ENGINES: dict[str, Callable[[BenchVocabulary], BenchEngine]] = {

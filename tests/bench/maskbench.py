@@ -27,7 +27,7 @@ from tests.bench.maskbench_child import serve
 from tests.bench.maskbench_report import print_report
 from tests.soundness.ordering import in_declared_order
 
-__all__ = ["Result", "SchemaCase", "TestResult", "main", "read_cases"]
+__all__ = ["Answer", "Result", "SchemaCase", "main", "read_cases"]
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "maskbench" / "maskbench.parquet"
 
@@ -42,7 +42,7 @@ class SchemaCase:
 
 
 @dataclass(slots=True)
-class TestResult:
+class Answer:
     """One instance: what it is, and what the engine took it for."""
 
     is_valid: bool
@@ -63,7 +63,7 @@ class Result:
     message: str = ""
     verdict: str = "-"
     compile_s: float | None = None
-    tests: list[TestResult] = field(default_factory=list)
+    tests: list[Answer] = field(default_factory=list)
     mask_us: list[float] = field(default_factory=list)
 
     @property
@@ -113,7 +113,7 @@ def _run_case(child: Child, case: SchemaCase, timeout_s: float) -> Result:
             result.compile_s, result.verdict = reply["compile_s"], reply["verdict"]
         else:
             result.tests = [
-                TestResult(valid, accepted) for (valid, _), accepted in zip(case.tests, reply["accepted"], strict=True)
+                Answer(valid, accepted) for (valid, _), accepted in zip(case.tests, reply["accepted"], strict=True)
             ]
             result.mask_us = reply["mask_us"]
     return result
@@ -151,7 +151,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     cases = read_cases(arguments.data, sample=arguments.sample, seed=arguments.seed)
     document: dict[str, Any] = {
-        "command": " ".join(sys.argv),
+        "command": " ".join(["python -m tests.bench.maskbench", *(sys.argv[1:] if argv is None else argv)]),
         "machine": f"{platform.machine()} {platform.system()} {platform.release()}",
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "arguments": {key: str(value) for key, value in vars(arguments).items()},

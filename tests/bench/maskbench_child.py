@@ -7,7 +7,8 @@ from time import perf_counter
 from typing import Any
 
 from tests.bench.child import limit_memory
-from tests.bench.engines import Compiled, CompileRefusedError, make_engine
+from tests.bench.engines import make_engine
+from tests.bench.interface import Compiled, CompileRefusedError
 from tests.bench.vocabularies import BenchVocabulary, read_vocabulary
 
 __all__ = ["serve"]

@@ -111,7 +111,7 @@ def main(argv: list[str] | None = None) -> int:
         os.environ.setdefault(variable, "1")
     models = [name.replace(";", ",") for name in arguments.models.split(",")]
     document: dict[str, Any] = {
-        "command": " ".join(sys.argv),
+        "command": " ".join(["python -m tests.bench.masks", *(sys.argv[1:] if argv is None else argv)]),
         "machine": _machine(),
         "versions": _versions(),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

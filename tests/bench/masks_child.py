@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tests.bench.child import limit_memory
-from tests.bench.engines import BenchEngine, Compiled, make_engine
+from tests.bench.engines import make_engine
+from tests.bench.interface import BenchEngine, Compiled
 from tests.bench.records import MODELS, records_of
 from tests.bench.vllm_calls import bitmask, vllm_grammar
 from tests.bench.vocabularies import BenchVocabulary, read_vocabulary

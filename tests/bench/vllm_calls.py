@@ -23,7 +23,8 @@ def vllm_grammar(engine: str, compiled: Any, vocabulary: BenchVocabulary, budget
         guide = importlib.import_module("outlines_core").Guide(compiled.index)
         return stock.OutlinesGrammar(vocab_size=size, eos_token_id=vocabulary.eos_id, guide=guide)
     if engine == "llguidance":
-        return stock.GuidanceGrammar(ll_matcher=compiled.first.deep_copy(), ll_tokenizer=None, vocab_size=size)
+        matcher = compiled.first.deep_copy()
+        return stock.GuidanceGrammar(ll_matcher=matcher, ll_tokenizer=compiled.tokenizer, vocab_size=size)
     matcher = importlib.import_module("xgrammar").GrammarMatcher(compiled.grammar)
     return stock.XgrammarGrammar(vocab_size=size, matcher=matcher, ctx=compiled.grammar)
 

@@ -19,7 +19,7 @@ from pipeline.run.job import run
 from pipeline.run.verify import verify
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
-pytestmark = [pytest.mark.ray, pytest.mark.s3]
+pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
 IDS = [row["document_id"] for row in documents(120)]
 DRIVER = """

@@ -15,7 +15,7 @@ from pipeline.run.verify import verify
 from tests.faults.proxy import FaultProxy, Rule
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
-pytestmark = [pytest.mark.ray, pytest.mark.s3]
+pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
 TROUBLE: list[tuple[str | None, str | None, str, str | None]] = [
     ("good", "note 1 of some", "valid", None),

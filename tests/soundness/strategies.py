@@ -15,7 +15,6 @@ from datetime import UTC, timedelta, timezone
 from decimal import Decimal
 from typing import Any, cast
 
-from hypothesis import provisional
 from hypothesis import strategies as st
 
 __all__ = ["FORMATS", "decimals", "floats", "from_json_schema", "integers", "json_values"]
@@ -29,7 +28,8 @@ _UNICODE_CLASSES = re.compile(r"\\[dwsDWSp]|\(\?i\)")
 
 def json_values(*, most_leaves: int = 6) -> st.SearchStrategy[Any]:
     """Any JSON value."""
-    scalars = st.none() | st.booleans() | integers() | floats() | st.text()
+    numbers = integers(-(10**9), 10**9) | floats(min_value=-1e9, max_value=1e9)
+    scalars = st.none() | st.booleans() | numbers | st.text()
     return st.recursive(
         scalars,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -68,6 +68,14 @@ def _emails() -> st.SearchStrategy[str]:
     return st.builds("{}@{}".format, local, host)
 
 
+def _urls() -> st.SearchStrategy[str]:
+    scheme = st.sampled_from(["http", "https", "ftp"])
+    host = st.from_regex(r"(?:[a-z0-9]{1,8}\.){0,2}[a-z]{2,6}(?::[1-9][0-9]{0,3})?", fullmatch=True)
+    path = st.from_regex(r"(?:/[A-Za-z0-9_.~-]{1,6}){0,3}/?", fullmatch=True)
+    rest = st.from_regex(r"(?:\?[a-z]{1,4}=[a-z0-9+-]{0,5})?(?:#[a-z]{1,4})?", fullmatch=True)
+    return st.builds("{}://{}{}{}".format, scheme, host, path, rest)
+
+
 def _interfaces(version: int, most_prefix: int) -> st.SearchStrategy[str]:
     addresses = _texts(st.ip_addresses(v=cast(Any, version)))
     return st.builds("{}/{}".format, addresses, st.integers(0, most_prefix))
@@ -80,12 +88,12 @@ FORMATS: dict[str, st.SearchStrategy[Any]] = {
         lambda value: value.isoformat()
     ),
     "time": st.times().map(lambda value: value.isoformat()),
-    "duration": st.timedeltas(timedelta(days=-400), timedelta(days=400)),
+    "duration": st.timedeltas(timedelta(days=-364), timedelta(days=364)),
     "uuid": _texts(st.uuids()),
     **_UUIDS,
     "email": _emails(),
     "name-email": st.builds("{} <{}>".format, st.from_regex(r"[A-Z][a-z]{1,8}", fullmatch=True), _emails()),
-    "uri": provisional.urls() | st.sampled_from(["ftp://h.org/x", "https://h.org:8080/a?b=c#d"]),
+    "uri": _urls(),
     "ipv4": _texts(st.ip_addresses(v=4)),
     "ipv6": _texts(st.ip_addresses(v=6)),
     "ipv4network": st.sampled_from(["192.0.2.0/24", "10.0.0.0/8", "172.16.0.0/16", "192.0.2.7/32", "0.0.0.0/0"]),
@@ -95,9 +103,7 @@ FORMATS: dict[str, st.SearchStrategy[Any]] = {
     "ipvanyaddress": _texts(st.ip_addresses()),
     "ipvanynetwork": st.sampled_from(["192.0.2.0/24", "10.0.0.0/8", "2001:db8::1/128"]),
     "ipvanyinterface": _interfaces(4, 32) | _interfaces(6, 128),
-    "multi-host-uri": st.sampled_from(
-        ["postgres://u:p@h.org:5432/db", "postgresql://localhost/x", "postgres://a,b:1/c"]
-    ),
+    "multi-host-uri": st.sampled_from(["postgres://h.org:5432/db", "postgresql://localhost/x"]),
     "color": st.sampled_from(["red", "#fff", "#a0b1c2", "rgb(1, 2, 3)", "hsl(10, 20%, 30%)"]),
     "base64": st.binary(max_size=12).map(lambda data: base64.b64encode(data).decode()),
     "base64url": st.binary(max_size=12).map(lambda data: base64.urlsafe_b64encode(data).decode()),

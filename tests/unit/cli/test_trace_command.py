@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def test_the_steps_spell_the_record_and_end(folder: Path, say: Say) -> None:
 def test_the_budgets_slack_falls_only_where_the_model_chooses_more_than_is_needed(folder: Path, say: Say) -> None:
     steps = steps_of(say)
     assert steps[0]["slack_tokens"] == 100 - len('{"title":"","number":0}')
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in itertools.pairwise(steps):
         assert 0 <= before["slack_tokens"] - after["slack_tokens"] <= 1
         if before["legal_tokens"] == 1:
             assert before["slack_tokens"] == after["slack_tokens"]
@@ -47,9 +48,7 @@ def test_a_tight_budget_is_shown_where_it_bends_the_record(folder: Path, say: Sa
         assert not wanted["is_chosen"]
 
 
-def test_probabilities_are_those_of_the_free_model_and_the_masked_ones_follow_from_them(
-    folder: Path, say: Say
-) -> None:
+def test_probabilities_are_those_of_the_free_model_and_the_masked_ones_follow_from_them(folder: Path, say: Say) -> None:
     for step in steps_of(say, "--set", "decoding.max_tokens=26"):
         assert 0 < step["free"] <= step["legal_mass"] <= 1
         if step["masked"] is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+import shlex
 from typing import Any
 
 import jsonschema
@@ -10,6 +12,7 @@ import pytest
 import yaml
 from ray.autoscaler._private.util import prepare_config, validate_config
 
+from pipeline.cli.specs import load_spec
 from tests.unit.infra.files import ROOT, locked, read_json, read_yaml
 
 
@@ -157,3 +160,19 @@ def test_pods_run_without_rights_on_a_pinned_image(ray_job: dict[str, Any]) -> N
 def test_the_jobs_runtime_environment_is_the_images_folder_and_holds_no_variables(ray_job: dict[str, Any]) -> None:
     assert yaml.safe_load(ray_job["spec"]["runtimeEnvYAML"]) == {"working_dir": "/job"}
     assert "WORKDIR /job" in (ROOT / "infra" / "Dockerfile").read_text()
+
+
+def test_the_jobs_command_is_a_job_for_gpus_within_the_rights_of_the_policy(ray_job: dict[str, Any]) -> None:
+    words = shlex.split(ray_job["spec"]["entrypoint"])
+    assert words[:2] == ["python", "jobs/extract.py"]
+    overrides = [value for option, value in itertools.pairwise(words) if option == "--set"]
+    job = load_spec(ROOT / words[2], overrides)
+    assert job.cluster.gpus_per_engine == 1
+    assert job.cluster.engines == ray_job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["maxReplicas"]
+    assert job.model.revision is not None
+    resources = {
+        item for statement in read_json("infra/iam-policy.json")["Statement"] for item in statement["Resource"]
+    }
+    for uri in (*job.input.uris, job.output.uri):
+        bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+        assert f"arn:aws:s3:::{bucket}/{prefix.partition('/')[0]}/*" in resources

@@ -1,0 +1,94 @@
+"""The documentation says what is so: made pages are current, links lead somewhere, examples are accepted."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from docs.reference import main as reference
+from pipeline.cli.app import app
+from pipeline.core.spec import parse_spec
+from tests.docs_blocks import DOCS, blocks, commands, pages
+
+PAGES = [pytest.param(page, id=str(page.relative_to(DOCS))) for page in pages()]
+README = DOCS.parent / "README.md"
+NEEDED: dict[str, Any] = {
+    "name": "example",
+    "input": {"uri": "s3://in/documents/"},
+    "record": "schemas.receipt:Receipt",
+    "model": {"name": "some/model"},
+    "output": {"uri": "s3://out/run/"},
+}
+
+
+def _anchors(page: Path) -> set[str]:
+    """GitHub's anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _command_lines(page: Path) -> list[list[str]]:
+    """Every `recordmill ...` of a page: in console blocks, indented, and within a line."""
+    text = re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))
+    shown = [command.line for block in blocks(page) if block.language == "console" for command in commands(block)]
+    indented = re.findall(r"^    (recordmill .+)$", text, re.MULTILINE)
+    inline = re.findall(r"`(recordmill [a-z][^`]*)`", text)
+    return [shlex.split(line, comments=True) for line in (*shown, *indented, *inline) if line.startswith("recordmill ")]
+
+
+def test_the_reference_is_made_from_this_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reference(["--check"]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in _anchors(linked), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_reached_from_the_index(page: Path) -> None:
+    index = DOCS / "index.md"
+    assert page == index or f"({page.relative_to(DOCS)})" in index.read_text()
+
+
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
+def test_commands_and_their_options_exist(page: Path) -> None:
+    known_commands: dict[str, Any] = typer.main.get_command(app).commands
+    for _, *words in _command_lines(page):
+        command = known_commands[words[0]]
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        used = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)}
+        assert used <= known | {"--help"}, words
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pieces_of_job_specs_are_accepted(page: Path) -> None:
+    for block in blocks(page):
+        if block.language != "yaml":
+            continue
+        piece = yaml.safe_load(block.text)
+        parse_spec({**NEEDED, **piece}, source=page.name)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_is_python_and_record_types_can_be_made(page: Path) -> None:
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        tree = ast.parse(block.text)
+        if any(isinstance(statement, ast.ClassDef) for statement in tree.body):
+            exec(compile(tree, page.name, "exec"), {"__name__": page.stem})
