@@ -45,7 +45,7 @@ models: setup ## Convert the small models that the demonstration and the tests u
 demo: setup ## Run a job on this machine: S3 server, 200 receipts, a small model, a report.
 	@$(BIN)/python -m demo
 
-test: setup-dev ## Run every test, save the long ones marked `soak`; ARGS are pytest's.
+test: lint ## Run every check and every test, save the long ones marked `soak`; ARGS are pytest's.
 	@$(BIN)/python -m pytest -m "not soak" $(ARGS)
 
 lint: setup-dev ## Check format, style, types, and the direction of imports.

@@ -1,8 +1,9 @@
 """A scanned receipt whose values are copied, not written: an example of extractive fields.
 
-`Span()` marks a field whose value must stand in the document.  A string is a stretch of its text, a date or an amount
-one of those that occur in it, in canonical form.  What is not in the document cannot be generated, and every value comes with its
-place in the text, in the `_spans` column.  The model can still be used by itself, as if the marks were not there.
+`Span()` marks a field whose value must stand in the document.  A string is a stretch of its text, a date or an
+amount one of those that occur in it, in canonical form.  What is not in the document cannot be generated, and every
+value comes with its place in the text, in the `_spans` column.  The model can still be used by itself, as if the marks
+were not there.
 """
 
 import datetime as dt

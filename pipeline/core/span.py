@@ -24,8 +24,8 @@ class Span:
         pattern: a regular expression that the whole stretch must match (strings only).
         max_words: the most words of a stretch (strings only).
         words: whether a stretch begins and ends at the bounds of words (strings only).
-        lines: whether a stretch is made of whole lines; with `within="document"` of several.  The closest bound of all, so
-            the best one where it fits, such as for a name or an address that has lines of its own (strings only).
+        lines: whether a stretch is made of whole lines, with `within="document"` of several (strings only).  The
+            closest bound of all, so the best where it fits: a name or an address that has lines of its own.
         date_order: how `03/02/2018` is read; None leaves it to the job.
     """
 

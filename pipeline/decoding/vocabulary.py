@@ -117,10 +117,11 @@ class Vocabulary:
 
 def _spelled(tokenizer: Any) -> list[bytes | None]:
     backend = json.loads(tokenizer.backend_tokenizer.to_str())
-    kinds = json.dumps([backend.get("decoder"), backend.get("pre_tokenizer")])
+    steps = [backend.get(step) for step in ("decoder", "pre_tokenizer", "normalizer")]
+    kinds = json.dumps(steps, ensure_ascii=False)
     if '"ByteLevel"' in kinds:
         spell = _byte_level
-    elif "▁" in json.dumps(backend, ensure_ascii=False)[:200_000] or '"ByteFallback"' in kinds:
+    elif "▁" in kinds or '"ByteFallback"' in kinds:
         spell = _sentencepiece
     else:
         raise SpecError("the model's tokenizer is neither byte-level BPE nor SentencePiece with byte fallback")

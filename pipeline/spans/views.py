@@ -68,7 +68,7 @@ def bounds_of(whole: Folded, kind: BoundsKind = "words") -> Bounds:
         # The outermost of each line: white space and a byte order mark may stand further out.
         line = np.cumsum(whole.breaks | is_wall)
         starts = starts[np.append(True, np.diff(line[starts]) > 0)[: len(starts)]]
-        ends = ends[np.append(np.diff(line[ends - 1]) > 0, True)[-len(ends) :]] if len(ends) else ends
+        ends = ends[np.append(np.diff(line[ends - 1]) > 0, True)[: len(ends)]]
     walls = np.append(np.flatnonzero(is_wall), len(classes))
     return Bounds(
         starts.astype(np.int32),
