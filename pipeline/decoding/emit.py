@@ -296,6 +296,8 @@ class Emitter:
         if any(name not in names for name in shape.required):
             return EMPTY
         others = self._others(shape, declared, path)
+        if others and shape.least > max(1, len(shape.required)):
+            self._remark(_joined(path), f"at least {shape.least} different keys")
         return _ObjectSpelling(self, shape, names, values, others, self._limit).build()
 
     def _may_be_key(self, shape: Obj, name: str) -> bool:

@@ -45,7 +45,8 @@ def number_language(shape: Num) -> Dfa:
             shape.bounds, whole_digits=shape.whole_digits, places=shape.places, significant=shape.significant,
             multiple=multiple,
         )  # fmt: skip
-    for value in shape.excluded:
+    # Zero has a digit before its point, however it is written.
+    for value in shape.excluded | ({Decimal(0)} if shape.whole_digits == 0 else set()):
         language = language.difference(_value(value, is_integer=False), _ASCII)
     return language
 

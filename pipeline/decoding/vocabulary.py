@@ -116,16 +116,17 @@ class Vocabulary:
 
 
 def _spelled(tokenizer: Any) -> list[bytes | None]:
-    backend = json.loads(tokenizer.backend_tokenizer.to_str())
-    steps = [backend.get(step) for step in ("decoder", "pre_tokenizer", "normalizer")]
-    kinds = json.dumps(steps, ensure_ascii=False)
+    backend = tokenizer.backend_tokenizer
+    steps = [step for step in (backend.decoder, backend.pre_tokenizer, backend.normalizer) if step is not None]
+    # A step's state is its part of tokenizer.json; the whole file holds every merge and takes seconds to parse.
+    kinds = "".join(step.__getstate__().decode() for step in steps)
     if '"ByteLevel"' in kinds:
         spell = _byte_level
     elif "▁" in kinds or '"ByteFallback"' in kinds:
         spell = _sentencepiece
     else:
         raise SpecError("the model's tokenizer is neither byte-level BPE nor SentencePiece with byte fallback")
-    vocabulary = tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
+    vocabulary = backend.get_vocab(with_added_tokens=False)
     added = set(tokenizer.added_tokens_decoder)
     size = max(max(vocabulary.values()), max(added, default=0)) + 1
     tokens: list[bytes | None] = [None] * size

@@ -73,6 +73,7 @@ class _Lasts:
     fit_at: float = float("-inf")
     start_error: RecordmillError | None = None
     unplaced: str | None = None
+    """Why the last worker that was asked for found no room, unless one has made room since."""
 
 
 class Driver:
@@ -180,6 +181,7 @@ class Driver:
 
     def _start_failed(self, event: StartFailed) -> None:
         self._fleet.start_failed()
+        self._last.unplaced = None
         self._last.start_error = event.error
         logger.error("run=%s worker=%s did not start: %s", self._run, event.worker_id, event.error)
         if isinstance(event.error, EngineStartError) and not self._dispatcher.worker_ids:
@@ -211,10 +213,12 @@ class Driver:
             self._cluster.kill(event.worker_id)
             self._dispatcher.released(event.worker_id)
             self._fleet.retired()
+            self._last.unplaced = None
             logger.warning("run=%s worker=%s replaced: its attempts fail", self._run, event.worker_id)
 
     def _lost(self, event: Lost) -> None:
         self._fleet.lost(is_memory=event.is_memory)
+        self._last.unplaced = None
         if event.is_preempted:
             tasks = self._dispatcher.released(event.worker_id)
         else:

@@ -16,8 +16,6 @@ __all__ = ["Guidance", "GuideReviewer", "guidance_of"]
 
 logger = logging.getLogger(__name__)
 
-_TOKENS_AT_MOST = 1 << 20
-
 RESERVE_TOKENS = 8
 """Kept back for each field that is still to come, where the budget allows it."""
 
@@ -56,16 +54,10 @@ class GuideReviewer:
 
     def least_left(self, token_ids: Sequence[int]) -> int:
         """The fewest tokens that complete the record these begin."""
-        too_few, enough = -1, 1
-        while enough < _TOKENS_AT_MOST and not self.is_legal(token_ids, len(token_ids) + enough):
-            too_few, enough = enough, 2 * enough
-        while enough - too_few > 1:
-            middle = (too_few + enough) // 2
-            if self.is_legal(token_ids, len(token_ids) + middle):
-                enough = middle
-            else:
-                too_few = middle
-        return enough
+        cursor = self.guide.cursor(document=self.document)
+        for token_id in token_ids:
+            cursor.advance(token_id)
+        return cursor.least_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +102,13 @@ def guidance_of(spec: JobSpec, guide: Guide | None, schema: Mapping[str, Any]) -
         return Guidance(None)
     if guide is None or chosen != "recordmill":
         return Guidance(chosen, json.dumps(schema))
-    finder = SpanFinder(guide.span_kinds, date_order=spec.decoding.date_order) if guide.span_kinds else None
+    finder = _finder(guide, spec.decoding.date_order) if guide.span_kinds else None
     reserve = (RESERVE_TOKENS,) * len(guide.fields) if spec.truncation.reserve else ()
     return Guidance(chosen, guide.fingerprint, guide, finder, reserve)
+
+
+def _finder(guide: Guide, date_order: str) -> SpanFinder:
+    """Listed values that the field's own constraints refuse are no candidates."""
+    spellings = [guide.plain_spelling(kind) for kind in range(len(guide.span_kinds))]
+    accepts = [None if spelling is None else spelling.accepts for spelling in spellings]
+    return SpanFinder(guide.span_kinds, date_order=date_order, accepts=accepts)

@@ -12,14 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+import pyarrow.compute as pc
 from pydantic import ValidationError
 
-from pipeline.core.document import Shard
+from pipeline.core.document import Document, Shard
 from pipeline.core.errors import SpecError, StorageNotFoundError, VerificationError
 from pipeline.core.spec import JobSpec, S3Spec, parse_spec
 from pipeline.report.model import Report
 from pipeline.report.write import build_report
-from pipeline.run.intake import ReadPiece, is_synthetic_id, rows_of
+from pipeline.run.grounding import misplaced
+from pipeline.run.intake import ReadPiece, Row, is_synthetic_id, rows_of
 from pipeline.run.plan import StoredPlan, load_plan
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
@@ -94,8 +97,8 @@ def verify_parts(
         shard_id, shard = item
         if shard_id not in listed:
             return _Checked(0, [f"shard {shard_id} has no part: {shard.rows} documents have no outcome"])
-        expected = (row.content.document_id for row in rows_of(shard, read, document_bytes=document_bytes))
-        return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, expected)
+        rows = rows_of(shard, read, document_bytes=document_bytes)
+        return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, rows)
 
     found = 0
     for checked in _bounded_map(check, shards.items()):
@@ -105,13 +108,23 @@ def verify_parts(
     return Verification(len(shards), plan.rows, found, tuple(problems))
 
 
-def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, expected: Iterable[str | None]) -> _Checked:
-    """One part: readable with every checksum, of this run and shard, with one outcome a document."""
+def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: Iterable[Row]) -> _Checked:
+    """One part: readable with every checksum, of this run and shard, one outcome a document, its spans in the text."""
     try:
         footer, table = read_footer(store, uri), read_part(store, uri)
     except (VerificationError, StorageNotFoundError) as error:
         return _Checked(0, [error.message])
-    problems = compare_ids(uri, list(expected), table["_document_id"].to_pylist())
+    found = table["_document_id"].to_pylist()
+    with_spans = set(np.flatnonzero(np.asarray(pc.list_value_length(table["_spans"]).fill_null(0))).tolist())
+    expected: list[str | None] = []
+    problems: list[str] = []
+    for position, row in enumerate(rows):
+        expected.append(row.content.document_id)
+        if position in with_spans and isinstance(row.content, Document) and found[position] == expected[-1]:
+            outcome = table.slice(position, 1).to_pylist(maps_as_pydicts="lossy")[0]
+            named = f"{uri}, document {expected[-1]!r}: "
+            problems += [named + problem for problem in misplaced(outcome, row.content.text or "")]
+    problems = compare_ids(uri, expected, found) + problems
     if footer.fingerprint != fingerprint or footer.shard_id != shard_id:
         problems.append(f"{uri} says that it is shard {footer.shard_id} of run {footer.fingerprint}")
     return _Checked(footer.rows, problems)

@@ -104,7 +104,7 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
             "name": f"receipts-{variant}",
             "input": {"uri": "s3://bench/receipts/", "shard_rows": 64},
             "record": "schemas.scanned_receipt:ScannedReceipt",
-            "prompt": {"examples": EXAMPLES},
+            "prompt": {"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
             "model": {
                 "name": str(model),
                 "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 4096, "max_num_seqs": 32},

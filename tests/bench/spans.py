@@ -101,22 +101,26 @@ def _values(view: SpanView) -> list[str]:
 
 
 def _share(name: str, found: Sequence[bool]) -> None:
-    print(f"{name:10} {sum(found):4} of {len(found)}  {sum(found) / len(found):6.1%}")
+    print(f"{name:20} {sum(found):4} of {len(found)}  {sum(found) / len(found):6.1%}")
 
 
 def _print_reach() -> None:
     if not RECEIPTS.exists():
         print("no receipts in this checkout")
         return
-    finder = SpanFinder([KINDS["line"], KINDS["date"], KINDS["decimal"], {"type": "string", "within": "document"}])
-    reached: dict[str, list[bool]] = {"company": [], "date": [], "total": [], "address": []}
+    whole = {"type": "string", "within": "document", "lines": True}
+    finder = SpanFinder([KINDS["line"], KINDS["date"], KINDS["decimal"], KINDS["document"], whole])
+    names = ("company", "date", "total", "address", "company, whole lines", "address, whole lines")
+    reached: dict[str, list[bool]] = {name: [] for name in names}
     sizes: list[tuple[int, int]] = []
     for row in pq.read_table(RECEIPTS).to_pylist():
         document = finder.document(row["text"])
-        lines, dates, totals, _ = document.views
-        for name, view in (("company", lines), ("address", document.views[3])):
+        lines, dates, totals, anywhere, whole_lines = document.views
+        for name, view in (("company", lines), ("address", anywhere)):
             if row[f"gold_{name}"] is not None:
-                reached[name].append(_can_say(view, spelt(folded(row[f"gold_{name}"]))))
+                gold = spelt(folded(row[f"gold_{name}"]))
+                reached[name].append(_can_say(view, gold))
+                reached[f"{name}, whole lines"].append(_can_say(whole_lines, gold))
         if row["gold_date"] is None or row["gold_total"] is None:
             continue
         day: date = date_parser.parse(row["gold_date"], dayfirst=not row["gold_date"][:4].isdecimal()).date()

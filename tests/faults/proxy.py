@@ -19,9 +19,11 @@ from urllib.parse import urlsplit
 __all__ = ["FaultProxy", "Rule"]
 
 Fault = Literal[
-    "503", "500", "403", "404", "409",  # answered by us; nothing reaches the server
+    "503", "500", "403", "404", "409", "expired", "no_bucket",  # answered by us; nothing reaches the server
     "reset_before",  # connection reset; nothing reaches the server
     "reset_after",  # applied by the server, then the connection is reset: a lost answer
+    "cut_upload",  # half of what is sent reaches the server, then both connections are reset
+    "hang_after",  # applied by the server, and never answered
     "truncate",  # half of the body, then the connection closes
     "corrupt",  # one bit of the body is flipped
     "delay",  # answered rightly after `delay_s`
@@ -34,6 +36,8 @@ _CODES = {
     "403": ("403 Forbidden", "AccessDenied"),
     "404": ("404 Not Found", "NoSuchUpload"),
     "409": ("409 Conflict", "ConditionalRequestConflict"),
+    "expired": ("400 Bad Request", "ExpiredToken"),
+    "no_bucket": ("404 Not Found", "NoSuchBucket"),
     "error200": ("200 OK", "InternalError"),
 }
 
@@ -115,8 +119,8 @@ class FaultProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._answer(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # either side hung up: what a proxy lives with
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # either side hung up, or `_stop`: what a proxy lives with
         finally:
             writer.close()
 
@@ -133,26 +137,34 @@ class FaultProxy:
             return _reset(writer)
         if kind == "hang":
             await asyncio.sleep(3600)
+        if kind == "cut_upload":
+            await self._forward(head, body[: len(body) // 2], is_cut=True)
+            return _reset(writer)
         if kind in _CODES:
             writer.write(_error(*_CODES[kind], has_body=method != "HEAD"))
         else:
             answer = await self._forward(head, body)
             if kind == "reset_after":
                 return _reset(writer)
+            if kind == "hang_after":
+                await asyncio.sleep(3600)
             if kind == "delay" and fault is not None:
                 await asyncio.sleep(fault.delay_s)
             writer.write(_damaged(answer, kind))
         await writer.drain()
         return None
 
-    async def _forward(self, head: bytes, body: bytes) -> bytes:
-        """The server's whole answer."""
+    async def _forward(self, head: bytes, body: bytes, *, is_cut: bool = False) -> bytes:
+        """The server's whole answer; none where the connection is reset once `body` was sent."""
         lines = head.rstrip(b"\r\n").split(b"\r\n")
         kept = [line for line in lines if not line.lower().startswith((b"connection:", b"expect:"))]
         reader, writer = await asyncio.open_connection(*self._upstream)
         try:
             writer.write(b"\r\n".join([*kept, b"Connection: close", b"", b""]) + body)
             await writer.drain()
+            if is_cut:
+                _reset(writer)
+                return b""
             return await reader.read()
         finally:
             writer.close()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,44 +15,18 @@ from demo.s3 import S3Server
 from pipeline.core.spec import JobSpec
 from pipeline.run.job import run
 from pipeline.run.verify import verify
+from tests.faults.driver import start_driver
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
 IDS = [row["document_id"] for row in documents(120)]
-DRIVER = """
-import faulthandler, json, logging, sys
-faulthandler.dump_traceback_later(100)
-logging.basicConfig(level=logging.INFO)
-from pathlib import Path
-from pipeline.core.spec import parse_spec
-from pipeline.run.job import run
-result = run(parse_spec(json.load(sys.stdin), source="test"), base=Path.cwd())
-print(result.error, file=sys.stderr)
-sys.exit(result.exit_code)
-"""
 
 
 @pytest.fixture
 def prefix(s3_bucket: str, s3_server: S3Server) -> str:
     put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(120))
     return s3_bucket
-
-
-def _start(spec: JobSpec) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    json.dump(spec.effective(), process.stdin)
-    process.stdin.close()
-    process.stdin = None
-    return process
 
 
 def _wait_for_parts(spec: JobSpec, count: int, process: subprocess.Popen[str]) -> None:
@@ -82,7 +54,7 @@ def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_a
 ) -> None:
     log = tmp_path / "engine.log"
     spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.02}})
-    process = _start(spec)
+    process = start_driver(spec)
     _wait_for_parts(spec, 1, process)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
@@ -103,7 +75,7 @@ def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_a
 
 def test_two_drivers_at_once_make_one_set_of_parts(prefix: str, s3_server: S3Server) -> None:
     spec = job(prefix, s3_server.endpoint_url, cluster={"engines": 1})
-    drivers = [_start(spec), _start(spec)]
+    drivers = [start_driver(spec), start_driver(spec)]
     for process in drivers:
         _, said = process.communicate(timeout=180)
         assert process.returncode == 0, said

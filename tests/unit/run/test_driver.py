@@ -165,6 +165,13 @@ def test_room_for_fewer_engines_than_asked_for_is_enough() -> None:
     assert ledger.is_complete
 
 
+def test_a_worker_that_dies_is_replaced_though_another_one_found_no_room() -> None:
+    ledger = _ledger(*([50] * 20))
+    cluster = SimulatedCluster(1, Faults({("s3://b/9.parquet", 0, 3)}))
+    simulate(ledger, cluster, engines=4).driver.run()
+    assert ledger.is_complete
+
+
 def test_an_automatic_fleet_grows_with_the_cluster() -> None:
     ledger = _ledger(*([1000] * 100))
     cluster = SimulatedCluster(1, Faults())

@@ -1,0 +1,68 @@
+"""Engines of fault tests: the scripted one with a fault that no script holds.  Picklable by name, for `run`."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import pipeline.storage.s3
+from pipeline.core.spec import ModelSpec
+from pipeline.engine.base import Completion, Engine, Request
+from pipeline.engine.scripted import ScriptedEngine
+from pipeline.engine.scripted_model import Script
+from pipeline.run.engines import start_engine
+from pipeline.run.messages import EngineContext
+from pipeline.storage.s3 import Patience
+
+__all__ = ["CONTROL", "hungry", "impatient", "obedient"]
+
+CONTROL = "RECORDMILL_TEST_CONTROL"
+"""Names the folder in which an obedient engine looks for orders."""
+HUNGER_BYTES = 96 * 1024 * 1024
+
+
+async def impatient(context: EngineContext) -> Engine:
+    """A worker whose store gives up soon.  Engines start before stores are opened."""
+    pipeline.storage.s3.Patience = partial(Patience, first_s=2.0, total_s=2.0)  # type: ignore[assignment,misc]
+    return await start_engine(context)
+
+
+class _Hungry(ScriptedEngine):
+    """Needs memory for each document in flight."""
+
+    async def generate(self, request: Request) -> Completion:
+        ballast = np.ones(HUNGER_BYTES, np.uint8)
+        completion = await super().generate(request)
+        assert ballast[-1]
+        return completion
+
+
+class _Obedient(ScriptedEngine):
+    """Falls silent when there is a file `freeze` in the folder of orders; who takes the file obeys, and nobody else."""
+
+    async def generate(self, request: Request) -> Completion:
+        try:
+            Path(os.environ[CONTROL], "freeze").unlink()
+        except FileNotFoundError:
+            pass
+        else:
+            self._is_frozen = True
+        return await super().generate(request)
+
+
+async def hungry(context: EngineContext) -> Engine:
+    """See `_Hungry`."""
+    return await _start(_Hungry, context)
+
+
+async def obedient(context: EngineContext) -> Engine:
+    """See `_Obedient`."""
+    return await _start(_Obedient, context)
+
+
+async def _start(kind: type[ScriptedEngine], context: EngineContext) -> Engine:
+    model: ModelSpec = context.spec.model
+    return kind(Script.of(model), guides=context.guides, silence_s=context.spec.limits.engine_silence_s)
