@@ -46,6 +46,7 @@ def set_environment(model: ModelSpec) -> None:
     """Gives defaults to the settings that vLLM takes from the environment alone.  Call before vLLM is imported."""
     defaults = {
         "VLLM_LOGGING_LEVEL": "ERROR",
+        "VLLM_LOGGING_STREAM": "ext://sys.stderr",
         "VLLM_NO_USAGE_STATS": "1",
         "TORCH_CPP_LOG_LEVEL": "ERROR",
         "TOKENIZERS_PARALLELISM": "false",

@@ -17,11 +17,12 @@ from pipeline.run.engines import start_engine
 from pipeline.run.messages import EngineContext
 from pipeline.storage.s3 import Patience
 
-__all__ = ["CONTROL", "hungry", "impatient", "obedient"]
+__all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "hungry", "impatient", "obedient"]
 
 CONTROL = "RECORDMILL_TEST_CONTROL"
 """Names the folder in which an obedient engine looks for orders."""
-HUNGER_BYTES = 96 * 1024 * 1024
+HUNGER_BYTES = 384 * 1024 * 1024
+BEARABLE = 8
 
 
 async def impatient(context: EngineContext) -> Engine:
@@ -31,13 +32,17 @@ async def impatient(context: EngineContext) -> Engine:
 
 
 class _Hungry(ScriptedEngine):
-    """Needs memory for each document in flight."""
+    """Needs memory for each document in flight beyond so many."""
+
+    _in_flight = 0
 
     async def generate(self, request: Request) -> Completion:
-        ballast = np.ones(HUNGER_BYTES, np.uint8)
-        completion = await super().generate(request)
-        assert ballast[-1]
-        return completion
+        self._in_flight += 1
+        ballast = np.ones(HUNGER_BYTES if self._in_flight > BEARABLE else 1, np.uint8)
+        try:
+            return await super().generate(request)
+        finally:
+            self._in_flight -= int(ballast[-1])
 
 
 class _Obedient(ScriptedEngine):

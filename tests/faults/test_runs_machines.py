@@ -1,0 +1,201 @@
+"""Whole runs whose machines vanish, freeze, run out of memory, or lose their driver (faults 3, 4, 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray._private.utils import get_system_memory, get_used_memory
+from ray.cluster_utils import Cluster
+
+from demo.s3 import S3Server
+from pipeline.core.spec import JobSpec
+from pipeline.run.job import run
+from pipeline.run.progress import Snapshot
+from pipeline.run.verify import verify
+from tests.faults.conftest import OBJECT_STORE_BYTES
+from tests.faults.driver import start_driver
+from tests.faults.engines import BEARABLE, HUNGER_BYTES, hungry
+from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
+
+pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
+
+COUNT = 120
+IDS = [row["document_id"] for row in documents(COUNT)]
+
+
+@pytest.fixture
+def prefix(s3_bucket: str, s3_server: S3Server) -> str:
+    put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(COUNT))
+    return s3_bucket
+
+
+@contextmanager
+def _machines(cluster: Cluster, server: S3Server, count: int, **options: Any) -> Iterator[list[Any]]:
+    """Machines with one GPU each, a number, which is where engines that ask for one are placed."""
+    nodes: list[Any] = []
+    try:
+        with pytest.MonkeyPatch.context() as environment:
+            for name, value in server.environment().items():
+                environment.setenv(name, value)
+            for _ in range(count):
+                node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=OBJECT_STORE_BYTES, **options)
+                nodes.append(node)  # noqa: PERF401  (those before one that fails are removed too)
+        yield nodes
+    finally:
+        for node in nodes:
+            if node in cluster.worker_nodes:
+                cluster.remove_node(node, allow_graceful=False)
+
+
+def _events(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def _etags(spec: JobSpec) -> dict[str, str]:
+    store = store_of(spec.output.uri, spec.s3.endpoint_url)
+    return {item.uri: item.etag for item in store.list(f"{spec.output.uri}parts/")}
+
+
+def test_the_work_of_a_machine_that_is_taken_away_moves(
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(
+        prefix,
+        s3_server.endpoint_url,
+        model={"engine": {"log": str(log), "token_s": 0.02}},
+        cluster={"gpus_per_engine": 1, "wait_s": 20},
+    )
+    with _machines(cluster, s3_server, 2) as nodes:
+
+        def take_away(snapshot: Snapshot) -> None:
+            if snapshot.engines_ready == 2 and len(_events(log)) > 30 and nodes[0] in cluster.worker_nodes:
+                cluster.remove_node(nodes[0], allow_graceful=False)
+
+        result = run(spec, base=ROOT, address=cluster.address, progress=take_away)
+        assert nodes[0] not in cluster.worker_nodes
+    assert result.error is None
+    assert {row["_status"] for row in assert_each_once(spec, IDS)} == {"valid"}
+
+
+def test_a_machine_that_freezes_and_comes_back_alters_nothing(
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(
+        prefix,
+        s3_server.endpoint_url,
+        model={"engine": {"log": str(log), "token_s": 0.04}},
+        cluster={"gpus_per_engine": 1, "wait_s": 20},
+    )
+    did: list[str] = []
+    seen: dict[str, set[str]] = {}
+    with _machines(cluster, s3_server, 2) as nodes:
+        raylet = nodes[0].all_processes["raylet"][0].process.pid
+
+        def freeze_and_thaw(snapshot: Snapshot) -> None:
+            if not did and snapshot.engines_ready == 2 and len(_events(log)) > 30:
+                os.kill(raylet, signal.SIGSTOP)
+                did.append("frozen")
+            elif did == ["frozen"] and sum(node["Alive"] for node in ray.nodes()) == 2:
+                os.kill(raylet, signal.SIGCONT)
+                did.append("thawed")
+            for uri, etag in _etags(spec).items():
+                seen.setdefault(uri, set()).add(etag)
+
+        try:
+            result = run(spec, base=ROOT, address=cluster.address, progress=freeze_and_thaw)
+        finally:
+            os.kill(raylet, signal.SIGCONT)
+    assert did == ["frozen", "thawed"]
+    assert result.error is None
+    assert {row["_status"] for row in assert_each_once(spec, IDS)} == {"valid"}
+    assert all(len(etags) == 1 for etags in seen.values())
+    found = verify(spec.output.uri, spec.s3)
+    assert found.is_sound, found.problems
+
+
+def test_a_driver_that_is_killed_at_any_point_is_resumed_and_no_finished_shard_is_decoded_again(
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.02}})
+    draw = random.Random(4)
+    standing: dict[str, str] = {}
+    for requests in (0, draw.randrange(1, 60), draw.randrange(1, 60), None):
+        finished = {uri.rpartition("part-")[2].removesuffix(".parquet") for uri in standing}
+        earlier = {_submission(event) for event in _events(log)}
+        _submit(spec, cluster.address, log, kill_after=requests)
+        assert standing.items() <= _etags(spec).items()
+        standing = _etags(spec)
+        new = [event for event in _events(log) if _submission(event) not in earlier]
+        assert not finished & {event["request_id"].split(".")[1] for event in new}
+    assert_each_once(spec, IDS)
+    found = verify(spec.output.uri, spec.s3)
+    assert found.is_sound, found.problems
+
+
+def _submission(event: dict[str, Any]) -> str:
+    name: str = event["request_id"].split(".")[0]
+    return name
+
+
+def _submit(spec: JobSpec, address: str, log: Path, *, kill_after: int | None) -> None:
+    """A submission that is killed when there is a plan and its workers were asked so often; None lets it end."""
+    already = len(_events(log))
+    process = start_driver(spec, address=address)
+    try:
+        if kill_after is not None:
+            deadline = time.monotonic() + 120
+            while not _is_planned(spec) or len(_events(log)) < already + kill_after:
+                assert process.poll() is None, process.communicate()[1]
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.kill()
+    finally:
+        _, said = process.communicate(timeout=180)
+    assert process.returncode == (0 if kill_after is None else -signal.SIGKILL), said
+
+
+def test_a_worker_that_takes_more_memory_than_there_is_is_followed_by_one_that_takes_half(
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "engine.log"
+    spec = job(
+        prefix,
+        s3_server.endpoint_url,
+        model={"engine": {"log": str(log), "token_s": 0.02}},
+        cluster={"gpus_per_engine": 1, "engines": 1, "concurrency": 2 * BEARABLE, "wait_s": 20},
+    )
+    used, there_is = get_used_memory(), get_system_memory()
+    if there_is - used < 2 * BEARABLE * HUNGER_BYTES:
+        pytest.skip("too little memory on this machine to run out of a part of it")
+    # Half of what sixteen documents at a time take, and far more than eight do.
+    allowed = (used + BEARABLE * HUNGER_BYTES * 0.6) / there_is
+    limits = {"RAY_memory_usage_threshold": f"{allowed:.4f}", "RAY_memory_monitor_refresh_ms": "100"}
+    with _machines(cluster, s3_server, 1, env_vars=limits):
+        result = run(spec, base=ROOT, address=cluster.address, engine_factory=hungry)
+    assert result.error is None
+    assert_each_once(spec, IDS)
+    in_flight: dict[int, int] = {}
+    most: dict[int, int] = {}
+    for event in _events(log):
+        pid = event["pid"]
+        in_flight[pid] = in_flight.get(pid, 0) + (1 if event["event"] == "request" else -1)
+        most[pid] = max(most.get(pid, 0), in_flight[pid])
+    assert len(most) > 1
+    assert list(most.values())[-1] <= BEARABLE
+
+
+def _is_planned(spec: JobSpec) -> bool:
+    return store_of(spec.output.uri, spec.s3.endpoint_url).head(f"{spec.output.uri}_run/plan.json") is not None
