@@ -14,7 +14,7 @@ export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev demo models test lint format docs clean
+.PHONY: help setup setup-dev demo models test soak lint format docs clean
 
 help: ## Say what each target does.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ demo: setup ## Run a job on this machine: S3 server, 200 receipts, a small model
 
 test: lint ## Run every check and every test, save the long ones marked `soak`; ARGS are pytest's.
 	@$(BIN)/python -m pytest -m "not soak" $(ARGS)
+
+soak: setup-dev ## Run under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 lint: setup-dev ## Check format, style, types, and the direction of imports.
 	$(BIN)/ruff format --check .

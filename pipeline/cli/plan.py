@@ -130,7 +130,7 @@ def _time(job: JobSpec, found: Estimate) -> str:
         said += f"; {cost.total:,.2f} for {compact(cost.gpu_hours)} GPU-hours at {cost.price:g}"
     if found.generated is not None and cost.rate_from == "measured":
         made = found.generated
-        said += f" ({plural(made.output.count, 'document')} in {duration(made.seconds)}: a rough rate)"
+        said += f" ({plural(made.output.count - 1, 'document')} in {duration(made.seconds)}: a rough rate)"
     return said
 
 

@@ -49,7 +49,7 @@ def _machines(cluster: Cluster, server: S3Server, count: int, **options: Any) ->
                 environment.setenv(name, value)
             for _ in range(count):
                 node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=OBJECT_STORE_BYTES, **options)
-                nodes.append(node)  # noqa: PERF401  (those before one that fails are removed too)
+                nodes.append(node)
         yield nodes
     finally:
         for node in nodes:
