@@ -69,7 +69,7 @@ def build_guide(
     row_of_state, samples = _row_classes(table, accepting, most_bytes)
     rows = _rows(table, class_of_byte, accepting, row_of_state, samples, vocabulary)
     forward = _edges(table)
-    token_data, token_start = _token_bytes(vocabulary)
+    token_data, token_start = vocabulary.spelt
     arrays = {
         "table": table,
         "class_of_byte": class_of_byte,
@@ -281,12 +281,6 @@ def _rows(
     names[kept:] = np.arange(len(rows), len(rows) + len(samples) - kept)
     row_of_state[:] = names[row_of_state]
     return np.stack(rows)
-
-
-def _token_bytes(vocabulary: Vocabulary) -> tuple[Array, Array]:
-    starts = np.zeros(vocabulary.size + 1, np.int64)
-    np.cumsum([len(token or b"") for token in vocabulary.tokens], out=starts[1:])
-    return np.frombuffer(b"".join(token or b"" for token in vocabulary.tokens), np.uint8), starts.astype(np.int32)
 
 
 def compile_guide(grammar: Grammar, vocabulary: Vocabulary) -> Guide:

@@ -84,6 +84,13 @@ class Vocabulary:
 
         return Trie(*build_trie(*self._sorted()))
 
+    @cached_property
+    def spelt(self) -> tuple[Array, Array]:
+        """All byte strings in one uint8 array, and int32[size + 1] where each begins in it."""
+        starts = np.zeros(self.size + 1, np.int64)
+        np.cumsum([len(token or b"") for token in self.tokens], out=starts[1:])
+        return np.frombuffer(b"".join(token or b"" for token in self.tokens), np.uint8), starts.astype(np.int32)
+
     def _sorted(self) -> tuple[Array, Array, Array]:
         spelling = sorted((token, index) for index, token in enumerate(self.tokens) if token is not None)
         offsets = np.zeros(len(spelling) + 1, np.int64)
