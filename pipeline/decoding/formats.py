@@ -135,7 +135,9 @@ def _url(schemes: tuple[str, ...] | None, max_length: int | None) -> Dfa:
     """The WHATWG URL forms that need no repair: scheme, host name or IPv4 address, port, path, query, fragment."""
     if schemes == ("file",):
         return full_match(r"file:///([A-Za-z0-9._~!$&'()*+,;=:@%-]|/)*")
-    scheme = full_match(rf"({'|'.join(map(re.escape, schemes)) if schemes else 'https?|ftp|wss?|[a-z][a-z0-9]{1,15}'})://")
+    scheme = full_match(
+        rf"({'|'.join(map(re.escape, schemes)) if schemes else 'https?|ftp|wss?|[a-z][a-z0-9]{1,15}'})://"
+    )
     host = full_match(rf"({_LABEL}\.)*[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*|{_IPV4}")
     host = intersect(
         host.difference(_any_case(full_match(r"(.*\.)?xn-.*")), 0x10FFFF).minimized(), any_string(1, _MAX_HOST)

@@ -77,11 +77,15 @@ def test_a_worker_that_is_killed_while_it_uploads_or_right_after_is_counted_once
     assert len(set(killer.killed)) == 2
     assert {*killing, *others} == set(proxy.faults("PUT"))
     assert {row["_status"] for row in assert_each_once(spec, IDS)} == {"valid"}
+    (put,) = [path for _, path, fault in proxy.log if fault == "hang_after"]
+    shard_id = put.partition("part-")[2].partition(".")[0]
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {event["pid"] for event in events if event["request_id"].split(".")[1] == shard_id} == {killer.killed[0]}
     found = verify(spec.output.uri, _direct(spec, s3_server).s3)
     assert found.is_sound, found.problems
 
 
-@pytest.mark.parametrize("fault", ["503", "expired"])
+@pytest.mark.parametrize(("fault", "method"), [("503", ""), ("expired", "PUT")])
 def test_a_store_that_refuses_from_some_point_on_leaves_a_run_that_can_be_resumed(
     cluster: Cluster,
     prefix: str,
@@ -89,6 +93,7 @@ def test_a_store_that_refuses_from_some_point_on_leaves_a_run_that_can_be_resume
     proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
     fault: Fault,
+    method: str,
 ) -> None:
     monkeypatch.setattr(pipeline.storage.s3, "Patience", partial(Patience, first_s=2.0, total_s=2.0))
     spec = job(
@@ -101,7 +106,7 @@ def test_a_store_that_refuses_from_some_point_on_leaves_a_run_that_can_be_resume
 
     def turn(snapshot: Snapshot) -> None:
         if snapshot.shards_done and not proxy.rules:
-            proxy.add(fault, count=None)
+            proxy.add(fault, method, count=None)
 
     result = run(spec, base=ROOT, address=cluster.address, progress=turn, engine_factory=impatient)
     assert result.exit_code == 3

@@ -58,4 +58,7 @@ def complaint(adapter: TypeAdapter[Any], text: bytes, *, validates: bool, allow_
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         return f"{first['type']} at {place or 'the root'}: {first['msg']}"
+    except ValueError as error:
+        # A model's own `__init__` may raise outside Pydantic's frame.
+        return f"ValueError: {error}"
     return None

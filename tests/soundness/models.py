@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.soundness.catalogue import configured, containers, formats, numbers, objects, text, unions
+from tests.soundness.catalogue import configured, containers, formats, numbers, objects, text, traps, unions
 from tests.soundness.entry import Entry
 
 __all__ = ["CATALOGUE", "find_entry"]
@@ -14,6 +14,7 @@ CATALOGUE: tuple[Entry, ...] = (
     *containers.ENTRIES,
     *objects.ENTRIES,
     *configured.ENTRIES,
+    *traps.ENTRIES,
     *unions.ENTRIES,
 )
 

@@ -9,7 +9,7 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding import Grammar, compile_grammar
@@ -62,7 +62,7 @@ class Subject:
         """Whether Pydantic refuses the text; it may where the verdict is `widened`."""
         try:
             TypeAdapter(self.entry.type).validate_json(text)
-        except ValidationError:
+        except ValueError:
             return True
         return False
 

@@ -21,23 +21,37 @@ from pydantic import (
     UUID3,
     UUID4,
     UUID5,
+    UUID6,
+    UUID7,
+    UUID8,
+    AmqpDsn,
     AnyHttpUrl,
     AnyUrl,
     AwareDatetime,
+    Base64Bytes,
+    CockroachDsn,
     EmailStr,
     Field,
     FileUrl,
+    FtpUrl,
     FutureDate,
     FutureDatetime,
     HttpUrl,
     IPvAnyAddress,
+    IPvAnyInterface,
     IPvAnyNetwork,
+    KafkaDsn,
+    MongoDsn,
+    MySQLDsn,
     NaiveDatetime,
     NameEmail,
+    NatsDsn,
     PastDate,
     PastDatetime,
     PostgresDsn,
+    RedisDsn,
     UrlConstraints,
+    WebsocketUrl,
 )
 
 from tests.soundness.entry import Entry, entry
@@ -84,6 +98,19 @@ def _extra_types() -> list[Entry]:
             )
         )
     return entries
+
+
+_URLS = {
+    "amqp": (AmqpDsn, "amqp://h.org:5672/v"),
+    "cockroach": (CockroachDsn, "cockroachdb://h.org:26257/d"),
+    "ftp": (FtpUrl, "ftp://h.org/x"),
+    "kafka": (KafkaDsn, "kafka://h.org:9092"),
+    "mongo": (MongoDsn, "mongodb://h.org:27017/d"),
+    "mysql": (MySQLDsn, "mysql+pymysql://h.org:3306/d"),
+    "nats": (NatsDsn, "nats://h.org:4222"),
+    "redis": (RedisDsn, "redis://h.org:6379/0"),
+    "websocket": (WebsocketUrl, "wss://h.org/x"),
+}
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -143,5 +170,12 @@ ENTRIES: tuple[Entry, ...] = (
     entry("ipv6_interface", IPv6Interface, "ip"),
     entry("ip_any_address", IPvAnyAddress, "ip"),
     entry("ip_any_network", IPvAnyNetwork, "ip", may_widen=True),
+    entry("ip_any_interface", IPvAnyInterface, "ip", may_widen=True),
+    entry("uuid6", UUID6, "uuid", instances=st.just("1ef0c1f6-6b3a-6c00-8000-0123456789ab")),
+    entry("uuid7", UUID7, "uuid", instances=st.just("018f3f6e-2a3b-7c4d-8e5f-0123456789ab")),
+    entry("uuid8", UUID8, "uuid", instances=st.just("018f3f6e-2a3b-8c4d-8e5f-0123456789ab")),
+    entry("email_short", Annotated[EmailStr, Field(max_length=20)], "email", may_widen=True),
+    entry("base64_short", Annotated[Base64Bytes, Field(max_length=6)], "bytes", may_widen=True),
+    *(entry(f"url_{name}", tp, "url", may_widen=True, instances=st.just(url)) for name, (tp, url) in _URLS.items()),
     *_extra_types(),
 )
