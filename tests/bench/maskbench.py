@@ -29,6 +29,7 @@ from tests.soundness.ordering import in_declared_order
 
 __all__ = ["Answer", "Result", "SchemaCase", "main", "read_cases"]
 
+_WRITTEN_EVERY = 50
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "maskbench" / "maskbench.parquet"
 
 
@@ -162,10 +163,13 @@ def main(argv: list[str] | None = None) -> int:
     )
     unsound = False
     for name in arguments.engines.split(","):
-        results = list(_run_engine(name, cases, arguments))
-        document["engines"][name] = [asdict(result) for result in results]
-        if arguments.out:
-            arguments.out.write_text(json.dumps(document))
+        results: list[Result] = []
+        document["engines"][name] = answers = []
+        for result in _run_engine(name, cases, arguments):
+            results.append(result)
+            answers.append(asdict(result))
+            if arguments.out and (len(results) % _WRITTEN_EVERY == 0 or len(results) == len(cases)):
+                arguments.out.write_text(json.dumps(document))
         print_report(name, results, is_listing=arguments.list)
         unsound |= any(result.accepts_invalid and result.verdict == "enforced" for result in results)
     return 1 if unsound else 0

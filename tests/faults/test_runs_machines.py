@@ -132,10 +132,10 @@ def test_a_driver_that_is_killed_at_any_point_is_resumed_and_no_finished_shard_i
     spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.02}})
     draw = random.Random(4)
     standing: dict[str, str] = {}
-    for requests in (0, draw.randrange(1, 60), draw.randrange(1, 60), None):
+    for events in (0, draw.randrange(1, 90), draw.randrange(1, 90), None):
         finished = {uri.rpartition("part-")[2].removesuffix(".parquet") for uri in standing}
         earlier = {_submission(event) for event in _events(log)}
-        _submit(spec, cluster.address, log, kill_after=requests)
+        _submit(spec, cluster.address, log, kill_after=events)
         assert standing.items() <= _etags(spec).items()
         standing = _etags(spec)
         new = [event for event in _events(log) if _submission(event) not in earlier]
@@ -151,13 +151,21 @@ def _submission(event: dict[str, Any]) -> str:
 
 
 def _submit(spec: JobSpec, address: str, log: Path, *, kill_after: int | None) -> None:
-    """A submission that is killed when there is a plan and its workers were asked so often; None lets it end."""
+    """A submission, killed when a plan stands, its engines logged so many events and, if any, there is a new part.
+
+    None lets it end.
+    """
+    standing = len(_etags(spec))
     already = len(_events(log))
     process = start_driver(spec, address=address)
     try:
         if kill_after is not None:
             deadline = time.monotonic() + 120
-            while not _is_planned(spec) or len(_events(log)) < already + kill_after:
+            while (
+                not _is_planned(spec)
+                or len(_events(log)) < already + kill_after
+                or (kill_after > 0 and len(_etags(spec)) == standing)
+            ):
                 assert process.poll() is None, process.communicate()[1]
                 assert time.monotonic() < deadline
                 time.sleep(0.05)

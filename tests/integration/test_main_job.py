@@ -19,13 +19,12 @@ from pipeline.engine.prompts import load_tokenizer
 from pipeline.run.job import RunResult, run
 from pipeline.run.verify import verify
 from pipeline.storage.store import Store, open_store
-from schemas.invoice import Invoice
 from schemas.scanned_receipt import ScannedReceipt
 from tests.integration.scripted import ROOT, put_parquet
 
 pytestmark = [pytest.mark.vllm, pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
-RECORD = "schemas.invoice:Invoice"
+RECORD = "schemas.scanned_receipt:ScannedReceipt"
 
 
 def _spec(prefix: str, server: S3Server, model: Path, name: str, **changes: Any) -> JobSpec:
@@ -33,6 +32,7 @@ def _spec(prefix: str, server: S3Server, model: Path, name: str, **changes: Any)
         "name": name,
         "input": {"uri": f"{prefix}in/", "shard_rows": 16},
         "record": RECORD,
+        "prompt": {"template": "prompts/scanned_receipt.j2"},
         "model": {
             "name": str(model),
             "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 32},
@@ -61,7 +61,7 @@ def store(s3_bucket: str, s3_server: S3Server) -> Store:
 
 def _least_tokens(spec: JobSpec) -> int:
     vocabulary = Vocabulary.from_tokenizer(load_tokenizer(spec.model))
-    return compile_guide(compile_grammar(Invoice), vocabulary).least_tokens
+    return compile_guide(compile_grammar(ScannedReceipt, extractive=False), vocabulary).least_tokens
 
 
 def test_two_engines_close_every_record_within_a_budget_that_cuts_plain_ones_off(
@@ -71,7 +71,7 @@ def test_two_engines_close_every_record_within_a_budget_that_cuts_plain_ones_off
     rows = [{"document_id": item.document_id, "text": item.text} for item in receipts(48, seed=3)]
     put_parquet(store, f"{s3_bucket}in/receipts.parquet", rows)
     least = _least_tokens(_spec(s3_bucket, s3_server, tiny_llama, "least"))
-    budget = {"max_tokens": int(1.2 * least)}
+    budget = {"max_tokens": int(1.2 * least), "extractive": False}
 
     closed = _spec(s3_bucket, s3_server, tiny_llama, "closed", decoding=budget, cluster={"engines": 2})
     counts = _counts(run(closed, base=ROOT))
@@ -97,7 +97,6 @@ def test_real_receipts_become_records_whose_extractive_values_stand_in_them(
         s3_server,
         smollm2,
         "scanned",
-        record="schemas.scanned_receipt:ScannedReceipt",
         decoding={"max_tokens": 128, "date_order": "dmy"},
     )
     result = run(spec, base=ROOT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.soundness.catalogue import configured, containers, formats, numbers, objects, text, traps, unions
+from tests.soundness.catalogue import configured, containers, formats, numbers, objects, overridden, text, traps, unions
 from tests.soundness.entry import Entry
 
 __all__ = ["CATALOGUE", "find_entry"]
@@ -15,6 +15,7 @@ CATALOGUE: tuple[Entry, ...] = (
     *objects.ENTRIES,
     *configured.ENTRIES,
     *traps.ENTRIES,
+    *overridden.ENTRIES,
     *unions.ENTRIES,
 )
 

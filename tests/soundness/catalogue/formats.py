@@ -176,6 +176,7 @@ ENTRIES: tuple[Entry, ...] = (
     entry("uuid8", UUID8, "uuid", instances=st.just("018f3f6e-2a3b-8c4d-8e5f-0123456789ab")),
     entry("email_short", Annotated[EmailStr, Field(max_length=20)], "email", may_widen=True),
     entry("base64_short", Annotated[Base64Bytes, Field(max_length=6)], "bytes", may_widen=True),
+    entry("base64_long", Annotated[Base64Bytes, Field(min_length=5)], "bytes", may_widen=True),
     *(entry(f"url_{name}", tp, "url", may_widen=True, instances=st.just(url)) for name, (tp, url) in _URLS.items()),
     *_extra_types(),
 )

@@ -105,7 +105,7 @@ ENTRIES: tuple[Entry, ...] = (
         Annotated[Decimal, Field(max_digits=4, decimal_places=4)],
         "decimal",
         "digits",
-        instances=st.integers(-9999, 9999).map(lambda count: str(Decimal(count).scaleb(-4))),
+        instances=st.integers(1, 9999).map(lambda count: str(Decimal(count).scaleb(-4))),
     ),
     entry(
         "decimal_all",
