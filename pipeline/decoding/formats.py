@@ -176,8 +176,9 @@ def _network(kind: str) -> Dfa:
 
 @functools.cache
 def _base64(extra: str) -> Dfa:
+    # The bits that the last character has to spare are zero, as strict readers demand (RFC 4648, section 3.5).
     char = rf"[A-Za-z0-9{extra}]"
-    return full_match(rf"({char}{{4}})*({char}{{2}}==|{char}{{3}}=)?")
+    return full_match(rf"({char}{{4}})*({char}[AQgw]==|{char}{{2}}[AEIMQUYcgkosw048]=)?")
 
 
 FORMATS: Mapping[str, str] = {

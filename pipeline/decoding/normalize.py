@@ -324,8 +324,13 @@ class Normalizer:
         if strings:
             shapes.append(Str(words(strings), kind="enum", values=tuple(strings)))
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-        if numbers:
-            shapes.append(Num(only=frozenset(Decimal(str(value)) for value in numbers), is_free=False))
+        # In Pydantic's reading 1.0 is not the member 1; in JSON Schema's it is.
+        whole = [value for value in numbers if isinstance(value, int)] if self.dialect == "rust" else []
+        rest = [value for value in numbers if not (self.dialect == "rust" and isinstance(value, int))]
+        for chosen, is_integer in ((whole, True), (rest, False)):
+            if chosen:
+                only = frozenset(Decimal(str(value)) for value in chosen)
+                shapes.append(Num(is_integer, only=only, is_free=False))
         booleans = frozenset(value for value in values if isinstance(value, bool))
         if booleans:
             shapes.append(Bool(booleans))

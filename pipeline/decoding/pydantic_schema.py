@@ -17,9 +17,9 @@ import enum
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import SchemaError, core_schema
@@ -88,11 +88,37 @@ def _alias_path(field: Mapping[str, Any]) -> bool:
     return isinstance(first, list) and len(first) > 1
 
 
+_SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})
+
+
+def _as_validated(schema: Any) -> Any:
+    """The schema without what a user says of its JSON form: what is validated counts, not what is documented."""
+    metadata = schema.get("metadata")
+    if not metadata:
+        return schema
+    kept = dict(metadata)
+    for key in ("pydantic_js_functions", "pydantic_js_annotation_functions"):
+        if key in kept:
+            kept[key] = [function for function in kept[key] if _is_trusted(function)]
+    for key in ("pydantic_js_updates", "pydantic_js_extra"):
+        if isinstance(kept.get(key), dict):
+            kept[key] = {name: value for name, value in kept[key].items() if name in _SHOWN}
+        else:
+            kept.pop(key, None)
+    return {**schema, "metadata": kept}
+
+
+def _is_trusted(function: Any) -> bool:
+    name = getattr(function, "__qualname__", "")
+    module = str(getattr(function, "__module__", ""))
+    return module.startswith((*_KNOWN_MODULES, "pipeline.")) and "WithJsonSchema" not in name
+
+
 class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        generated = super().generate_inner(schema)
+        generated = super().generate_inner(_as_validated(schema))
         kind = schema.get("type", "")
         if kind.startswith("function-") and "x-refused" not in generated:
             function = schema["function"]["function"]
@@ -102,10 +128,12 @@ class _Generator(GenerateJsonSchema):
                 return generated
             if "EncodedStr" in getattr(function, "__qualname__", ""):
                 return _noted(generated, "base64 of UTF-8 text")
+            if "PathType" in getattr(function, "__qualname__", ""):
+                return _noted(generated, "the path on this machine")
             if not _is_known(function) or "<locals>.val_func" in getattr(function, "__qualname__", ""):
                 name = getattr(function, "__qualname__", type(function).__name__)
                 return _noted(generated, f"validator {name.rpartition('.')[2]}")
-            if generated.get("type") == "string" and not self._is_exact(generated):
+            if not self._is_exact(generated):
                 return _noted(generated, f"validator {getattr(function, '__name__', 'of the type')}")
         return generated
 
@@ -188,7 +216,11 @@ class _Generator(GenerateJsonSchema):
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         generated = super().enum_schema(schema)
         generated.pop("type", None)
-        return generated
+        # JSON has no tuples and such, so a member with such a value cannot be named by one.
+        scalars = [value for value in generated.get("enum", ()) if isinstance(value, str | int | float | None)]
+        if "enum" in generated and not scalars:
+            return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
+        return {**generated, "enum": scalars} if "enum" in generated else generated
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
         return self._set(super().set_schema(schema))
@@ -224,6 +256,9 @@ class _Generator(GenerateJsonSchema):
             generated["anyOf"] = generated.pop("oneOf")
         return generated
 
+    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
+        return {"x-refused": "classes have no JSON form; write their names"}
+
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
         return {"x-refused": "complex numbers have no JSON form; write two floats"}
 
@@ -232,15 +267,29 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         generated = self._closed(super().model_schema(schema))
-        if schema.get("custom_init") and "$ref" not in generated:
-            return _noted(generated, "the class's own __init__")
+        if schema.get("custom_init"):
+            generated = _noted(generated, "the class's own __init__")
+        if schema.get("post_init") and getattr(schema["cls"], "__private_attributes__", None) is not None:
+            return self._post_init(generated, schema["cls"], str(schema["post_init"]))
         return generated
+
+    @staticmethod
+    def _post_init(generated: JsonSchemaValue, cls: type, name: str) -> JsonSchemaValue:
+        """Pydantic sets up private attributes in this hook; only one that the user wrote can refuse a record."""
+        if _is_known(getattr(cls, name, None)):
+            return generated
+        return _noted(generated, name)
+
+    def _update_class_schema(self, json_schema: JsonSchemaValue, cls: type[Any], config: Any) -> None:
+        shown = {key: value for key, value in config.items() if key != "json_schema_extra"}
+        super()._update_class_schema(json_schema, cls, cast("ConfigDict", shown))
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
         return self._closed(super().typed_dict_schema(schema))
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        return self._closed(super().dataclass_schema(schema))
+        generated = self._closed(super().dataclass_schema(schema))
+        return _noted(generated, "__post_init__") if schema.get("post_init") else generated
 
     @staticmethod
     def _closed(generated: JsonSchemaValue) -> JsonSchemaValue:
