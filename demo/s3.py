@@ -152,6 +152,8 @@ class S3Server:
             "ip.bind": _HOST,
             "master.port": master,
             "volume.port": volume,
+            # Each bucket takes a handful of volumes, which cost nothing while they are empty.
+            "volume.max": 5000,
             "filer.port": filer,
             "s3.port": s3,
             "admin.port": admin,

@@ -21,6 +21,13 @@ pytestmark = pytest.mark.s3
 ROWS = 1000
 
 
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[S3Server]:
+    """A server of its own: uploads that other tests cut or hang keep theirs busy for a while."""
+    with S3Server() as server:
+        yield server
+
+
 @pytest.fixture
 def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
     with FaultProxy(s3_server.endpoint_url) as proxy:
