@@ -175,10 +175,11 @@ def _network(kind: str) -> Dfa:
 
 
 @functools.cache
-def _base64(extra: str) -> Dfa:
-    # The bits that the last character has to spare are zero, as strict readers demand (RFC 4648, section 3.5).
+def _base64(extra: str, *, is_strict: bool = False) -> Dfa:
+    """Strictly, the bits that the last character has to spare are zero (RFC 4648, section 3.5)."""
     char = rf"[A-Za-z0-9{extra}]"
-    return full_match(rf"({char}{{4}})*({char}[AQgw]==|{char}{{2}}[AEIMQUYcgkosw048]=)?")
+    second, third = ("[AQgw]", "[AEIMQUYcgkosw048]") if is_strict else (char, char)
+    return full_match(rf"({char}{{4}})*({char}{second}==|{char}{{2}}{third}=)?")
 
 
 FORMATS: Mapping[str, str] = {
@@ -231,6 +232,8 @@ def string_language(settings: Mapping[str, Any]) -> Dfa:
             return _base64("+/")
         case "base64url":
             return _base64("_-")
+        case "base64-strict":
+            return union([_base64("+/", is_strict=True), _base64("_-", is_strict=True)])
         case "hex":
             return full_match(r"([0-9a-f]{2})*")
         case "path":

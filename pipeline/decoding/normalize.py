@@ -261,6 +261,10 @@ class Normalizer:
             whole = language if whole is None else intersect(whole, language, state_limit=60_000).minimized()
         inner = (Term(schema["x-json"]),) if "x-json" in schema else None
         least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
+        if schema.get("format") in ("base64", "base64url") and (least or most is not None):
+            # Pydantic counts the bytes, not the characters that spell them.
+            notes.append("length of the decoded bytes")
+            least, most = 0, None
         kind = schema.get("x-string", {}).get("kind", _SPAN_FORMATS.get(schema.get("format", ""), "string"))
         most = None if most is None else int(most)
         return Str(whole, least, most, inner, tuple(notes), kind if kind in _SPAN_FORMATS.values() else "string")

@@ -100,11 +100,9 @@ def _as_validated(schema: Any) -> Any:
     for key in ("pydantic_js_functions", "pydantic_js_annotation_functions"):
         if key in kept:
             kept[key] = [function for function in kept[key] if _is_trusted(function)]
-    for key in ("pydantic_js_updates", "pydantic_js_extra"):
-        if isinstance(kept.get(key), dict):
-            kept[key] = {name: value for name, value in kept[key].items() if name in _SHOWN}
-        else:
-            kept.pop(key, None)
+    extra = kept.pop("pydantic_js_extra", None)
+    if isinstance(extra, dict):
+        kept["pydantic_js_extra"] = {name: value for name, value in extra.items() if name in _SHOWN}
     return {**schema, "metadata": kept}
 
 
@@ -207,7 +205,8 @@ class _Generator(GenerateJsonSchema):
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
         generated = super().bytes_schema(schema)
         if self._config.config_dict.get("val_json_bytes", "utf8") != "utf8":
-            return {"type": "string", "x-string": {"kind": self._config.config_dict["val_json_bytes"]}}
+            kind = str(self._config.config_dict["val_json_bytes"])
+            return {"type": "string", "x-string": {"kind": "base64-strict" if kind == "base64" else kind}}
         generated["format"] = "binary"
         if "maxLength" in generated or generated.get("minLength", 0) > 1:
             generated["x-ascii_only"] = True
