@@ -38,14 +38,21 @@ class SpanKind:
     """One kind of extractive field.
 
     Attributes:
-        kind: `string`, `date`, `datetime`, `time`, `enum`, `integer` or `decimal`.
-        settings: what the finder of candidates needs to know.
-        plain: the field's spellings if it were not extractive; a value outside of them is no candidate.
+        settings: what the finder of candidates needs to know; `type` is `string`, `date`, `datetime`, `time`, `enum`,
+            `integer` or `decimal`, and `listed` whether each candidate must be among the plain spellings.
+        plain: the field's spellings if it were not extractive; a listed value outside of them is no candidate.
     """
 
-    kind: str
     settings: Mapping[str, Any]
     plain: Dfa
+
+    def is_same(self, other: SpanKind) -> bool:
+        """Whether every document gives both the same candidates."""
+        return (
+            self.settings == other.settings
+            and self.plain.edges == other.plain.edges
+            and self.plain.accepting == other.plain.accepting
+        )
 
 
 @dataclass(slots=True)
@@ -185,21 +192,20 @@ class Emitter:
             case Obj():
                 return self._object(shape, path)
 
-    def _span(self, settings: Mapping[str, Any], kind: str, plain: Dfa, *, is_quoted: bool) -> Dfa:
+    def _span(self, span: SpanKind, *, is_quoted: bool) -> Dfa:
         """A place that the document fills: one symbol beyond the bytes, which stands for the content."""
-        span = SpanKind(kind, {**settings, "type": kind}, plain)
-        known = [index for index, other in enumerate(self.spans) if other.settings == span.settings]
-        if not known:
+        index = next((index for index, other in enumerate(self.spans) if other.is_same(span)), len(self.spans))
+        if index == len(self.spans):
             self.spans.append(span)
-            known = [len(self.spans) - 1]
-        hole = Dfa((((SPAN_SYMBOL + known[0], SPAN_SYMBOL + known[0], 1),), ()), (False, True), (NO_TAG, NO_TAG))
+        symbol = SPAN_SYMBOL + index
+        hole = Dfa((((symbol, symbol, 1),), ()), (False, True), (NO_TAG, NO_TAG))
         return quoted(hole) if is_quoted else hole
 
     def _number(self, shape: Num, path: tuple[str, ...]) -> Dfa:
         if shape.span is not None and self._is_extractive:
             plain = self._number(replace(shape, span=None), path)
             kind = "integer" if shape.is_integer else "decimal"
-            return self._span({**shape.span, "constraint": repr(shape.bounds)}, kind, plain, is_quoted=False)
+            return self._span(SpanKind({**shape.span, "type": kind, "listed": True}, plain), is_quoted=False)
         try:
             return number_language(shape)
         except NumberTooFineError as error:
@@ -210,11 +216,17 @@ class Emitter:
         if shape.span is not None and self._is_extractive:
             if shape.kind == "decimal":
                 return EMPTY
-            plain = self._string(replace(shape, span=None), path)
-            settings = {**shape.span, "min_length": shape.least, "max_length": shape.most, "values": list(shape.values)}
-            if shape.kind == "string" and shape.language is not None:
-                settings["constraint"] = f"language {id(shape.language):x}"
-            return self._span(settings, shape.kind, plain, is_quoted=True)
+            # The finder keeps to the length; the plain spellings say the rest.
+            plain = self._string(replace(shape, span=None, least=0, most=None), path)
+            settings = {
+                **shape.span,
+                "type": shape.kind,
+                "min_length": shape.least,
+                "max_length": shape.most,
+                "values": list(shape.values),
+                "listed": shape.language is not None,
+            }
+            return self._span(SpanKind(settings, plain), is_quoted=True)
         if shape.inner is not None:
             return json_in_string(self.node(shape.inner, path))
         if shape.least > _MAX_KEPT_LENGTH:

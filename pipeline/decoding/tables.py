@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.automata import Dfa
 from pipeline.decoding.costs import NEVER, farthest, through_holes
@@ -143,9 +144,12 @@ def _edges(table: Array, *, reverse: bool = False, without: int | None = None) -
 
 def _stored_plain(span: SpanKind) -> dict[str, Any] | None:
     """The field's plain spellings, which listed values must be among; None where a stretch of text needs no check."""
-    is_listed = span.kind != "string" or "constraint" in span.settings or span.settings.get("pattern") is not None
-    if not is_listed or span.plain.state_count > _MOST_PLAIN_STATES:
+    if not span.settings["listed"]:
         return None
+    if span.plain.state_count > _MOST_PLAIN_STATES:
+        raise SchemaRefusedError(
+            f"an extractive field whose plain form takes {span.plain.state_count} states; simplify its pattern"
+        )
     return {"edges": span.plain.edges, "accepting": span.plain.accepting}
 
 

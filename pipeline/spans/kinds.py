@@ -32,6 +32,7 @@ class SpanKind:
         min_length: characters of a stretch, at least (strings).
         max_length: characters of a stretch, at most (strings).
         values: of an enumeration, each as JSON.
+        listed: whether a field's own constraints decide which stretches are candidates (strings).
     """
 
     type: KindType
@@ -44,6 +45,7 @@ class SpanKind:
     min_length: int = 0
     max_length: int | None = None
     values: tuple[str, ...] = ()
+    listed: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], date_order: str) -> SpanKind:
@@ -62,6 +64,7 @@ class SpanKind:
             date_order=_given(settings, "date_order", date_order),
             min_length=_given(settings, "min_length", 0),
             max_length=settings.get("max_length"),
+            listed=_given(settings, "listed", False),
             values=tuple(json.dumps(value, ensure_ascii=False) for value in _given(settings, "values", ())),
         )
         for name, value, known in (
@@ -83,7 +86,7 @@ class SpanKind:
     @property
     def is_listed(self) -> bool:
         """Whether a string's stretches must be listed one by one, since the text alone does not tell their ends."""
-        return self.pattern is not None or self.min_length > 1
+        return self.listed or self.pattern is not None or self.min_length > 1
 
 
 def _given(settings: Mapping[str, Any], key: str, default: Any) -> Any:
