@@ -10,10 +10,11 @@ import hashlib
 import json
 import mmap
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from pipeline.decoding.vocabulary import Trie, Vocabulary
 
 if TYPE_CHECKING:
     from pipeline.decoding.cursor import Cursor
+    from pipeline.decoding.span_cursor import Walker
     from pipeline.decoding.span_document import SpanDocument
 
 __all__ = ["FORMAT", "Guide", "Row"]
@@ -32,6 +34,7 @@ __all__ = ["FORMAT", "Guide", "Row"]
 FORMAT = 1
 _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
+_COSTS_KEPT = 256
 
 
 class Row(NamedTuple):
@@ -79,6 +82,9 @@ class Guide:
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}
         self._costs: dict[tuple[int, ...], Costs] = {}
+        self._costs_built = 0
+        self._most_bytes: int = meta["max_token_bytes"]
+        self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._saved = [Row.of(row) for row in self._rows]
         self._row_index: list[int] = self.row_of_state.tolist()
@@ -178,21 +184,37 @@ class Guide:
 
     def costs(self, reserve: tuple[int, ...]) -> Costs:
         """Tokens to close from each state with `reserve[i]` tokens kept back for field i; `()` keeps none."""
-        found = self._costs.get(reserve)
-        if found is None:
-            with self._lock:
-                found = Costs.build(self._arrays, self._meta["max_token_bytes"], reserve, len(self._costs))
-                self._costs[reserve] = found
-        return found
+        return self._kept_costs(
+            (False, *reserve), lambda index: Costs.build(self._arrays, self._most_bytes, reserve, index)
+        )
 
     def document_costs(self, least: tuple[int, ...]) -> Costs:
         """Tokens to close from each state where the document's content takes at least `least[k]` for kind k."""
-        key = (-1, *least)
+        return self._kept_costs(
+            (True, *least), lambda index: Costs.for_document(self._arrays, self._most_bytes, least, index)
+        )
+
+    def _kept_costs(self, key: tuple[int, ...], build: Callable[[int], Costs]) -> Costs:
+        """Documents differ in what their content takes, so the oldest costs make room; no index is given twice."""
         found = self._costs.get(key)
         if found is None:
             with self._lock:
-                found = Costs.for_document(self._arrays, self._meta["max_token_bytes"], least, len(self._costs))
+                self._costs_built += 1
+                found = build(self._costs_built)
+                if len(self._costs) >= _COSTS_KEPT:
+                    self._costs.pop(next(iter(self._costs)))
                 self._costs[key] = found
+        return found
+
+    def walkers(self, document: SpanDocument) -> list[Walker]:
+        """One for each kind of extractive field; made once a document, as long as the document lives."""
+        found = self._walkers.get(document)
+        if found is None:
+            from pipeline.decoding.span_cursor import Walker
+
+            known: dict[int, Walker] = {}
+            found = [known.get(id(v)) or known.setdefault(id(v), Walker(self, v)) for v in document.views]
+            self._walkers[document] = found
         return found
 
     def plain_spelling(self, kind: int) -> Dfa | None:

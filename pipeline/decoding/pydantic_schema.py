@@ -68,6 +68,12 @@ def _is_known(function: Any) -> bool:
 
 _PLAIN_STRINGS = frozenset({"path_validator", "SecretStr", "SecretBytes"})
 """Validators of Pydantic's own that take any string."""
+_NARROWER = {
+    "EncodedStr": "base64 of UTF-8 text",
+    "PathType": "the path on this machine",
+    "<locals>.val_func": "validator val_func",
+}
+"""Validators of Pydantic's own that take less than their schema says, by what stands in their names."""
 _KEYWORDS = {
     "min_length": ("minLength", "minItems", "minProperties"),
     "max_length": ("maxLength", "maxItems", "maxProperties"),
@@ -120,16 +126,15 @@ class _Generator(GenerateJsonSchema):
         kind = schema.get("type", "")
         if kind.startswith("function-") and "x-refused" not in generated:
             function = schema["function"]["function"]
+            name = getattr(function, "__qualname__", type(function).__name__)
             if (partial := _partial_constraint(function, generated)) is not None:
                 return generated if partial else _noted(generated, f"constraint {function.keywords}")
-            if getattr(function, "__name__", "") in _PLAIN_STRINGS:
+            if name.rpartition(".")[2] in _PLAIN_STRINGS:
                 return generated
-            if "EncodedStr" in getattr(function, "__qualname__", ""):
-                return _noted(generated, "base64 of UTF-8 text")
-            if "PathType" in getattr(function, "__qualname__", ""):
-                return _noted(generated, "the path on this machine")
-            if not _is_known(function) or "<locals>.val_func" in getattr(function, "__qualname__", ""):
-                name = getattr(function, "__qualname__", type(function).__name__)
+            for inner, reason in _NARROWER.items():
+                if inner in name:
+                    return _noted(generated, reason)
+            if not _is_known(function):
                 return _noted(generated, f"validator {name.rpartition('.')[2]}")
             if not self._is_exact(generated):
                 return _noted(generated, f"validator {getattr(function, '__name__', 'of the type')}")
@@ -156,9 +161,6 @@ class _Generator(GenerateJsonSchema):
         if isinstance(pattern, re.Pattern):
             generated["pattern"] = pattern.pattern
         return generated
-
-    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
-        return super().int_schema(schema)
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         digits = {key: schema[key] for key in ("max_digits", "decimal_places") if schema.get(key) is not None}
@@ -268,7 +270,7 @@ class _Generator(GenerateJsonSchema):
         generated = self._closed(super().model_schema(schema))
         if schema.get("custom_init"):
             generated = _noted(generated, "the class's own __init__")
-        if schema.get("post_init") and getattr(schema["cls"], "__private_attributes__", None) is not None:
+        if schema.get("post_init"):
             return self._post_init(generated, schema["cls"], str(schema["post_init"]))
         return generated
 
@@ -311,6 +313,3 @@ class _Generator(GenerateJsonSchema):
         if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
             return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
         return super().literal_schema(schema)
-
-    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
-        return None

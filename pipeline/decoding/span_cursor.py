@@ -19,7 +19,7 @@ from pipeline.decoding.span_document import SpanDocument, SpanView
 if TYPE_CHECKING:
     from pipeline.decoding.guide import Guide, Row
 
-__all__ = ["NoSpanError", "SpanCursor"]
+__all__ = ["NoSpanError", "SpanCursor", "Walker"]
 
 _NO_LIMIT = 1 << 30
 
@@ -44,7 +44,7 @@ class _Content:
     is_at_end: bool
 
 
-class _Walker:
+class Walker:
     """One view of a document against a vocabulary."""
 
     def __init__(self, guide: Guide, view: SpanView) -> None:
@@ -110,8 +110,9 @@ class _Walker:
         key = min(slack, 256)
         row = self._first_rows.get(key)
         if row is None:
-            row = self._first_rows[key] = np.zeros(self._guide.words, np.uint32)
+            row = np.zeros(self._guide.words, np.uint32)
             self.fill(self.starts, self.lasts, 0, _NO_LIMIT if key == 256 else key, row)
+            self._first_rows[key] = row
         return row
 
 
@@ -127,8 +128,7 @@ class SpanCursor(Cursor):
     def __init__(self, guide: Guide, budget_tokens: int | None, document: SpanDocument) -> None:
         if len(document.views) != len(guide.span_kinds):
             raise ValueError(f"{len(document.views)} views for {len(guide.span_kinds)} kinds of extractive fields")
-        known: dict[int, _Walker] = {}
-        self._walkers = [known.setdefault(id(view), _Walker(guide, view)) for view in document.views]
+        self._walkers = guide.walkers(document)
         costs = guide.document_costs(tuple(walker.least for walker in self._walkers))
         if costs.cost[0] >= NEVER:
             raise NoSpanError(f"the document holds no value for {', '.join(self._missing(guide))}")

@@ -50,7 +50,7 @@ class SpanView:
         return len(self.starts) == 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class SpanDocument:
     """One document as a guide's extractive fields see it: a view for each of its span kinds, in their order."""
 
