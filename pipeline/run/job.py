@@ -146,7 +146,6 @@ def _work(
         prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=log.submission_id)
     progress(_snapshot("start", ledger))
     with ray_connection(address) as is_local, _signals() as stop:
-        paths = (str(base.resolve()), str(Path(__file__).parents[2])) if is_local else ()
         setup = Setup(
             spec,
             str(base.resolve()) if is_local else ".",
@@ -156,7 +155,6 @@ def _work(
             log.submission_id,
             engine_factory,
             prepared.schema,
-            paths,
         )
         cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
         wanted = spec.cluster.engines

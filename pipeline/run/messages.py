@@ -56,8 +56,6 @@ class Setup:
     factory: EngineFactory
     schema: pa.Schema
     """Of every part."""
-    import_paths: tuple[str, ...] = ()
-    """Folders to import from, for workers on the driver's own machine."""
 
 
 @dataclass(frozen=True, slots=True)

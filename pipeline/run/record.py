@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipeline.core.errors import RecordImportError
 
-__all__ = ["USER_CODE_ERRORS", "add_to_path", "load_record"]
+__all__ = ["USER_CODE_ERRORS", "load_record"]
 
 USER_CODE_ERRORS: tuple[type[Exception], ...] = (
     ArithmeticError,
@@ -28,11 +28,10 @@ USER_CODE_ERRORS: tuple[type[Exception], ...] = (
 """What code of the user's (a module's body, a validator, a serialiser) may reasonably raise."""
 
 
-def add_to_path(folder: Path) -> None:
-    """Puts a local folder first on `sys.path`, once."""
+def _add_to_path(folder: Path) -> None:
+    """Puts a local folder first on `sys.path`, before any other that has a package of the same name."""
     path = str(folder.resolve())
-    if path not in sys.path:
-        sys.path.insert(0, path)
+    sys.path[:] = [path, *(other for other in sys.path if other != path)]
 
 
 def load_record(name: str, base: Path) -> type[BaseModel]:
@@ -47,7 +46,7 @@ def load_record(name: str, base: Path) -> type[BaseModel]:
     """
     module_name, _, class_name = name.partition(":")
     if base.is_dir():
-        add_to_path(base)
+        _add_to_path(base)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
