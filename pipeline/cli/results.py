@@ -19,6 +19,8 @@ from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
 from pipeline.report.write import build_report, score_run, write_report
 from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.shown import shown_documents
+from pipeline.run.verify import stored_spec
 from pipeline.run.verify import verify as verify_run
 from pipeline.storage.export import ExportFormat, export_records
 from pipeline.storage.layout import RunLayout
@@ -79,7 +81,8 @@ def report(
     """
     store, layout, stored = _opened(prefix, endpoint_url, region)
     scores = () if gold is None else score_run(store, layout, _answers(gold))
-    made = build_report(store, layout, stored.plan, scores=scores)
+    shown = shown_documents(store, layout, stored.plan, stored_spec(store, layout))
+    made = build_report(store, layout, stored.plan, scores=scores, shown=shown)
     write_report(store, layout, made)
     return _show(made, as_json=as_json)
 

@@ -192,6 +192,8 @@ class OutputSpec(_Section):
 
     uri: Uri
     """A prefix of the run's own, which does not hold the input."""
+    shown_documents: Annotated[int, Field(ge=0, le=100)] = 4
+    """Documents that the report shows with their extractive values marked; 0 keeps their text out of the report."""
 
     @field_validator("uri")
     @classmethod

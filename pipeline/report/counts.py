@@ -17,22 +17,20 @@ from pydantic import JsonValue
 
 from pipeline.core.document import Plan, Shard
 from pipeline.core.outcome import Cause, Status
+from pipeline.report.documents import FieldScore, ProblemDocument, UnreadableInput
 from pipeline.report.model import (
     Balance,
     CauseCount,
     Distribution,
     FieldCount,
-    FieldScore,
     MissingShard,
     PhaseTime,
-    ProblemDocument,
     Report,
     ShardCounts,
     SpanCounts,
     StatusCounts,
     Submission,
     TokenTotals,
-    UnreadableInput,
 )
 from pipeline.report.timeline import Work, timeline
 from pipeline.storage.footer import NO_CAUSE, PartFooter

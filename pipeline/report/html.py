@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.core.outcome import Status
 from pipeline.report import charts, text
+from pipeline.report.marked import segments
 from pipeline.report.model import Report, ShardCounts
 from pipeline.report.verdict import verdict
 
@@ -70,6 +71,10 @@ def _context(report: Report) -> dict[str, Any]:
         "listed": _listed(report),
         "missing_listed": report.missing[:MISSING_LISTED],
         "facts": _facts(report),
+        "shown": [
+            (item, list(segments(item.text, item.spans)), json.dumps(item.record, ensure_ascii=False, indent=2))
+            for item in report.shown
+        ],
         "spec_yaml": yaml.safe_dump(report.spec, sort_keys=False, allow_unicode=True, width=100) if report.spec else "",
         "submissions": [(entry.submission_id, _flat(entry.entries)) for entry in report.submissions],
     }

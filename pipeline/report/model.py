@@ -8,9 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from pipeline.core.outcome import Cause, Status
+from pipeline.report.documents import FieldScore, ProblemDocument, ShownDocument, UnreadableInput
+from pipeline.report.values import Count, Seconds, Value
 
 __all__ = [
     "REPORT_VERSION",
@@ -18,12 +20,9 @@ __all__ = [
     "CauseCount",
     "Distribution",
     "FieldCount",
-    "FieldScore",
-    "Mismatch",
     "MissingShard",
     "Pause",
     "PhaseTime",
-    "ProblemDocument",
     "RatePoint",
     "Report",
     "ShardCounts",
@@ -31,20 +30,12 @@ __all__ = [
     "StatusCounts",
     "Submission",
     "TokenTotals",
-    "UnreadableInput",
 ]
 
 REPORT_VERSION = 1
 
-Count = Annotated[int, Field(ge=0)]
-Seconds = Annotated[float, Field(ge=0)]
 
-
-class _Value(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class StatusCounts(_Value):
+class StatusCounts(Value):
     """Documents by status."""
 
     valid: Count = 0
@@ -67,7 +58,7 @@ class StatusCounts(_Value):
         return count
 
 
-class Balance(_Value):
+class Balance(Value):
     """Documents in against outcomes out."""
 
     documents_planned: Count
@@ -90,7 +81,7 @@ class Balance(_Value):
         return not (self.difference or self.documents_missing or self.documents_unplanned or self.problems)
 
 
-class CauseCount(_Value):
+class CauseCount(Value):
     """Documents by status and cause; the cause is null for `valid`."""
 
     status: Status
@@ -121,7 +112,7 @@ class ShardCounts(StatusCounts):
         return (self.documents - self.records) / self.documents if self.documents else 0.0
 
 
-class MissingShard(_Value):
+class MissingShard(Value):
     """A planned shard without a readable part, and the documents it stands for, named by where they are."""
 
     shard_id: str
@@ -133,7 +124,7 @@ class MissingShard(_Value):
     reason: str = "no part"
 
 
-class TokenTotals(_Value):
+class TokenTotals(Value):
     """Sums over all parts, in tokens."""
 
     prompt_tokens: Count = 0
@@ -147,7 +138,7 @@ class TokenTotals(_Value):
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
-class Distribution(_Value):
+class Distribution(Value):
     """A histogram over fixed bins: bin `i` counts values in `[edges[i], edges[i + 1])`, the last one all above."""
 
     edges: tuple[int, ...] = ()
@@ -168,7 +159,7 @@ class Distribution(_Value):
         return None
 
 
-class RatePoint(_Value):
+class RatePoint(Value):
     """Work done in one stretch of the run, each shard's work spread evenly between its start and its end."""
 
     at: datetime
@@ -180,7 +171,7 @@ class RatePoint(_Value):
     output_tokens_per_s: Annotated[float, Field(ge=0)]
 
 
-class Pause(_Value):
+class Pause(Value):
     """A time without any shard in work, such as the one between two submissions."""
 
     from_at: datetime
@@ -188,7 +179,7 @@ class Pause(_Value):
     length_s: Seconds
 
 
-class PhaseTime(_Value):
+class PhaseTime(Value):
     """Seconds spent in one phase, summed over documents, whose times overlap."""
 
     phase: str
@@ -197,14 +188,14 @@ class PhaseTime(_Value):
     """Whether the engine, not this system, spends them."""
 
 
-class FieldCount(_Value):
+class FieldCount(Value):
     """How many documents the budget bent in this field."""
 
     field: str
     documents: Count
 
 
-class SpanCounts(_Value):
+class SpanCounts(Value):
     """Extractive values: all of them, of these the ones that stand at several places, and those of no length."""
 
     grounded: Count = 0
@@ -217,33 +208,7 @@ class SpanCounts(_Value):
         return max(0, self.grounded - self.ambiguous - self.empty)
 
 
-class ProblemDocument(_Value):
-    """One document to look at."""
-
-    document_id: str | None
-    shard_id: str
-    status: Status
-    cause: Cause | None
-    detail: str | None = None
-    raw: str | None = None
-    """The generation's text, cut at a bound."""
-    raw_chars: Count | None = None
-    """Characters of the whole text; null when it was not kept."""
-
-    @property
-    def is_raw_cut(self) -> bool:
-        return self.raw is not None and self.raw_chars is not None and self.raw_chars > len(self.raw)
-
-
-class UnreadableInput(_Value):
-    """An input object whose footer could not be read when the run was planned; its documents are not in the plan."""
-
-    uri: str
-    size_bytes: Count
-    reason: str
-
-
-class Submission(_Value):
+class Submission(Value):
     """One start of the run, as its driver wrote it down."""
 
     submission_id: str
@@ -251,45 +216,7 @@ class Submission(_Value):
     """Who started it and when, versions, exit."""
 
 
-class Mismatch(_Value):
-    """One value that differs from the known answer, after normalising."""
-
-    document_id: str
-    value: str | None
-    """What the record holds; null when it holds nothing or there is no record."""
-    gold: str
-
-
-class FieldScore(_Value):
-    """One field against its known answers.  Documents without a record count as wrong, never as left out."""
-
-    field: str
-    gold_column: str
-    kind: Literal["text", "number", "date"]
-    answered: Count
-    """Documents of the run with a known answer for this field."""
-    with_record: Count
-    """Those of them that have a record."""
-    with_value: Count
-    """Those of them whose record holds a value for the field."""
-    exact: Count
-    """Values written character for character as the answer is."""
-    normalised: Count
-    """Values equal to the answer as dates, numbers or folded text; includes the exact ones."""
-    mismatches: tuple[Mismatch, ...] = ()
-
-    @property
-    def exact_share(self) -> float | None:
-        """`exact / answered`; None without answers."""
-        return self.exact / self.answered if self.answered else None
-
-    @property
-    def normalised_share(self) -> float | None:
-        """`normalised / answered`; None without answers."""
-        return self.normalised / self.answered if self.answered else None
-
-
-class Report(_Value):
+class Report(Value):
     """What became of a run's documents, derived from its parts' footers, its plan and its submissions alone."""
 
     report_version: Literal[1] = 1
@@ -326,6 +253,8 @@ class Report(_Value):
     """The effective spec, every default written out."""
     submissions: tuple[Submission, ...]
     scores: tuple[FieldScore, ...] = ()
+    shown: tuple[ShownDocument, ...] = ()
+    """A few documents with extractive values, each marked where it stands."""
 
     @property
     def engine_share(self) -> float | None:

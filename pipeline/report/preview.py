@@ -8,23 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.core.document import Document
-from pipeline.core.outcome import FoundSpan, Outcome, Status
+from pipeline.core.outcome import Outcome, Status
 from pipeline.report import text
 from pipeline.report.html import page_environment
+from pipeline.report.marked import Segment, segments
 
-__all__ = ["Segment", "render_preview", "segments"]
+__all__ = ["render_preview"]
 
 TEXT_CHARS = 20_000
 """Characters of a document, a record or a generation that the page shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of a document's text; `field` names the extractive field that copied it, if one did."""
-
-    text: str
-    field: str | None = None
-    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +70,6 @@ def _entry(number: int, document: Document, outcome: Outcome) -> _Entry:
         written[:TEXT_CHARS],
         tuple(_notes(outcome)),
     )
-
-
-def segments(body: str, spans: Sequence[FoundSpan]) -> Iterator[Segment]:
-    """The text in order, cut where spans begin and end; of spans that overlap, the first one is marked."""
-    at = 0
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        start, end = max(at, span.start), min(len(body), span.end)
-        if start >= end:
-            continue
-        if start > at:
-            yield Segment(body[at:start])
-        yield Segment(body[start:end], span.field, span.is_ambiguous)
-        at = end
-    if at < len(body):
-        yield Segment(body[at:])
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:

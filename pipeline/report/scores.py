@@ -14,7 +14,7 @@ import pyarrow as pa
 from pipeline.core.errors import InputError
 from pipeline.core.outcome import RECORD_STATUSES, Cause
 from pipeline.report.compare import DateOrder, Kind, is_match, written
-from pipeline.report.model import FieldScore, Mismatch
+from pipeline.report.documents import FieldScore, Mismatch
 
 __all__ = ["KnownAnswers", "default_mapping", "merge_scores", "score_records"]
 

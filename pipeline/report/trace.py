@@ -12,7 +12,8 @@ from itertools import groupby
 from pipeline.core.outcome import Outcome
 from pipeline.report import text
 from pipeline.report.html import page_environment
-from pipeline.report.preview import TEXT_CHARS, segments
+from pipeline.report.marked import segments
+from pipeline.report.preview import TEXT_CHARS
 
 __all__ = ["Candidate", "Step", "Trace", "Unguided", "render_trace"]
 

@@ -19,8 +19,9 @@ from pipeline.core.document import Plan
 from pipeline.core.errors import InputError, VerificationError
 from pipeline.report.compare import DateOrder, Kind
 from pipeline.report.counts import FoundPart, make_report
+from pipeline.report.documents import FieldScore, ProblemDocument, ShownDocument
 from pipeline.report.html import render_html
-from pipeline.report.model import FieldScore, ProblemDocument, Report, Submission
+from pipeline.report.model import Report, Submission
 from pipeline.report.scores import KnownAnswers, merge_scores
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
@@ -48,6 +49,7 @@ def build_report(
     plan: Plan,
     *,
     scores: tuple[FieldScore, ...] = (),
+    shown: tuple[ShownDocument, ...] = (),
     generated_at: datetime | None = None,
 ) -> Report:
     """The report of what stands under a run's prefix now.
@@ -57,6 +59,7 @@ def build_report(
         layout: its names.
         plan: its plan.
         scores: from `score_run`, where there are known answers.
+        shown: documents to show beside their records; reading them is not the report's business.
         generated_at: now, unless given.
 
     Raises:
@@ -72,7 +75,7 @@ def build_report(
         submissions=_submissions(store, layout),
         scores=scores,
     )
-    return report.model_copy(update={"problems": read_problems(store, layout, report.problems)})
+    return report.model_copy(update={"problems": read_problems(store, layout, report.problems), "shown": shown})
 
 
 def write_report(store: Store, layout: RunLayout, report: Report) -> None:

@@ -31,6 +31,7 @@ from pipeline.run.messages import EngineFactory, Setup
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.progress import LogProgress, Progress, Snapshot
+from pipeline.run.shown import shown_documents
 from pipeline.run.submission import SubmissionLog, write_spec
 from pipeline.storage.layout import shard_id_of
 
@@ -212,7 +213,9 @@ def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None
     try:
         if not isinstance(error, InterruptedRunError):
             log.ended(exit_code, None if error is None else error.message)
-            report = build_report(prepared.store, prepared.layout, prepared.stored.plan)
+            plan, spec = prepared.stored.plan, prepared.job.spec
+            shown = shown_documents(prepared.store, prepared.layout, plan, spec)
+            report = build_report(prepared.store, prepared.layout, plan, shown=shown)
             write_report(prepared.store, prepared.layout, report)
             if error is None and not report.is_complete:
                 error = IncompleteError(f"{prefix}: the parts do not add up; `recordmill verify {prefix}` says where")

@@ -105,6 +105,8 @@ def test_real_receipts_become_records_whose_extractive_values_stand_in_them(
     assert counts[Status.VALID] + counts[Status.CLOSED] == 16
     found = verify(spec.output.uri, spec.s3)
     assert found.is_sound, found.problems
+    assert result.report is not None
+    assert [len(item.spans) > 0 for item in result.report.shown] == [True] * spec.output.shown_documents
     texts = {row["document_id"]: row["text"] for row in table.to_pylist()}
     right = 0
     for row in read_records(spec.output.uri, s3=spec.s3).to_table().to_pylist():

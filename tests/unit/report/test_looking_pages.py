@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.core.document import Document
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
-from pipeline.report.preview import render_preview, segments
+from pipeline.report.marked import segments
+from pipeline.report.preview import render_preview
 from pipeline.report.trace import Candidate, Step, Trace, Unguided, render_trace
 from tests.unit.report.test_report_browser import CHROMIUM, opened
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.outcome import Cause, Status
+from pipeline.report.documents import FieldScore, Mismatch, ShownDocument, ShownSpan, UnreadableInput
 from pipeline.report.html import SHARDS_LISTED, render_html
-from pipeline.report.model import FieldCount, FieldScore, Mismatch, Report, Submission, UnreadableInput
+from pipeline.report.model import FieldCount, Report, Submission
 from pipeline.report.scores import score_records
 from pipeline.report.text import CAUSE_MEANINGS
 from pipeline.report.verdict import verdict
@@ -116,6 +117,31 @@ def test_control_and_bidirectional_characters_are_spelled_out() -> None:
     html = render_html(report)
     assert "a\\x1b[31m\\u202eb\\x00" in html
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", html)
+
+
+def test_values_are_marked_where_they_stand_in_hostile_documents() -> None:
+    text = "<b>ACME</b>\x1b owes 9.00"
+    spans = (
+        ShownSpan(field="vendor", start=3, end=7),
+        ShownSpan(field="total", start=18, end=22, is_ambiguous=True),
+    )
+    assert [text[span.start : span.end] for span in spans] == ["ACME", "9.00"]
+    document = ShownDocument(
+        document_id="a",
+        shard_id="s",
+        status=Status.VALID,
+        cause=None,
+        text=text,
+        text_chars=1000 + len(text),
+        record={"vendor": "ACME", "total": "9.00"},
+        spans=spans,
+    )
+    html = render_html(report_of(plan_of(1), {0: [valid("a")]}).model_copy(update={"shown": (document,)}))
+    assert (
+        '&lt;b&gt;<mark class="grounded" title="vendor">ACME</mark>&lt;/b&gt;\\x1b owes '
+        '<mark class="ambiguous" title="total, at several places">9.00</mark>' in html
+    )
+    assert "1,000 more characters" in html
 
 
 def test_the_page_says_what_the_footers_say(run: Run) -> None:
