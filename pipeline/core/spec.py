@@ -67,7 +67,7 @@ class InputSpec(_Section):
     text: str = "text"
     """Column of the document's text."""
     columns: tuple[str, ...] = ()
-    """Columns passed through to the output by name."""
+    """Columns passed through to the output by name; a `name=value` folder of an object's URI is a column of text."""
     shard_rows: PositiveInt = 1024
     """Rows a shard holds at most; a row group is divided where it holds more."""
 

@@ -18,6 +18,7 @@ from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.spec import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
+from pipeline.storage.partitions import file_spec, with_partitions
 from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
 
 __all__ = ["DocumentReader", "check_columns", "format_of", "list_input", "list_objects", "passed_columns", "read_piece"]
@@ -112,13 +113,16 @@ class DocumentReader:
 
     def read(self, piece: Piece) -> Iterator[Document]:
         """As `read_piece`."""
-        match format_of(piece.uri, self._spec):
+        return with_partitions(self._read(piece, file_spec(self._spec, piece.uri)), self._spec, piece.uri)
+
+    def _read(self, piece: Piece, spec: InputSpec) -> Iterator[Document]:
+        match format_of(piece.uri, spec):
             case "jsonl":
-                return text_input.read_lines(self._store, piece, self._spec, self._limits)
+                return text_input.read_lines(self._store, piece, spec, self._limits)
             case "text":
                 return text_input.read_text(self._store, piece, self._limits)
             case "parquet":
-                return self._read_parquet(piece)
+                return self._read_parquet(piece, spec)
 
     def close(self) -> None:
         with self._lock:
@@ -126,8 +130,8 @@ class DocumentReader:
         for stream in streams:
             stream.close()
 
-    def _read_parquet(self, piece: Piece) -> Iterator[Document]:
-        stream = self._taken(piece)
+    def _read_parquet(self, piece: Piece, spec: InputSpec) -> Iterator[Document]:
+        stream = self._taken(piece, spec)
         is_whole = False
         try:
             yield from stream.documents(piece)
@@ -139,7 +143,7 @@ class DocumentReader:
             else:
                 stream.close()
 
-    def _taken(self, piece: Piece) -> parquet_input.RowGroupStream:
+    def _taken(self, piece: Piece, spec: InputSpec) -> parquet_input.RowGroupStream:
         """An idle stream, the one with the least to skip, or a new one."""
         with self._lock:
             serving = [stream for stream in self._idle if stream.serves(piece)]
@@ -147,7 +151,7 @@ class DocumentReader:
                 stream = max(serving, key=lambda stream: stream.position)
                 self._idle.remove(stream)
                 return stream
-        return parquet_input.RowGroupStream(self._store, piece, self._spec, self._limits)
+        return parquet_input.RowGroupStream(self._store, piece, spec, self._limits)
 
     def _give_back(self, stream: parquet_input.RowGroupStream) -> None:
         with self._lock:
@@ -196,7 +200,7 @@ def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
             case "text":
                 return text_input.describe_text(info)
             case "parquet":
-                return parquet_input.describe(store, info, spec)
+                return parquet_input.describe(store, info, file_spec(spec, info.uri))
     except UnreadableError as error:
         return InputObject(info.uri, info.etag, info.size_bytes, (), (), unreadable=error.message)
 
@@ -210,13 +214,19 @@ def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
 
 
 def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:
+    own = file_spec(spec, item.uri).columns
+    types: dict[str, pa.DataType] = dict.fromkeys(spec.columns, pa.string())
     match format_of(item.uri, spec):
         case "jsonl":
-            return item, dict.fromkeys(spec.columns, pa.string())
+            return item, types
         case "text":
-            raise InputError(f"{item.uri} is a text file, which has no columns to pass through; see input.columns")
+            if own:
+                raise InputError(
+                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; see input.columns"
+                )
+            return item, types
         case "parquet":
-            return item, parquet_input.passed_types(store, item, spec.columns)
+            return item, types | parquet_input.passed_types(store, item, own)
 
 
 def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:

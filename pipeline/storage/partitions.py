@@ -1,0 +1,43 @@
+"""Columns that stand in the names of folders, as `.../country=DE/day=2026-11-29/part-0.parquet`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from urllib.parse import unquote
+
+from pipeline.core.document import Document
+from pipeline.core.spec import InputSpec
+
+__all__ = ["file_spec", "partition_values", "with_partitions"]
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition_values(uri: str) -> dict[str, str | None]:
+    """Name to value of each `name=value` folder of a URI, from the left; None for Hive's name of null.
+
+    Values are text, as in the folder's name, percent escapes resolved; the last of several of one name counts.
+    """
+    folders = (folder.partition("=") for folder in uri.split("/")[:-1] if "=" in folder)
+    named = ((unquote(name), unquote(value)) for name, _, value in folders if name)
+    return {name: None if value == _NULL else value for name, value in named}
+
+
+def file_spec(spec: InputSpec, uri: str) -> InputSpec:
+    """The spec with those passed columns only that have to stand in the object itself."""
+    values = partition_values(uri)
+    own = tuple(name for name in spec.columns if name not in values)
+    return spec if own == spec.columns else spec.model_copy(update={"columns": own})
+
+
+def with_partitions(documents: Iterable[Document], spec: InputSpec, uri: str) -> Iterator[Document]:
+    """The documents of an object, with the values that its folders give them."""
+    values = partition_values(uri)
+    given = {name: values[name] for name in spec.columns if name in values}
+    if not given:
+        yield from documents
+        return
+    for document in documents:
+        extra = {**document.extra, **given}
+        yield replace(document, extra={name: extra[name] for name in spec.columns if name in extra})
