@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
 from pipeline.cli.specs import Endpoint, Region, s3_settings
-from pipeline.core.errors import InputError, StorageNotFoundError
+from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
+from pipeline.core.spec import S3Spec
 from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
 from pipeline.report.write import build_report, score_run, write_report
@@ -22,6 +24,7 @@ from pipeline.run.plan import StoredPlan, load_plan
 from pipeline.run.shown import shown_documents
 from pipeline.run.verify import stored_spec
 from pipeline.run.verify import verify as verify_run
+from pipeline.storage.delta import append_to_delta
 from pipeline.storage.export import ExportFormat, export_records
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.reader import read_records
@@ -130,18 +133,24 @@ def export(
     prefix: Prefix,
     to: Annotated[ExportFormat, typer.Option(help="The format.")] = ExportFormat.PARQUET,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; by default standard output.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="Append to this Delta table instead, once; `s3://` or a path.")
+    ] = None,
     rows: Annotated[Rows, typer.Option(help="Records only, or all rows with their audit columns.")] = Rows.RECORDS,
     endpoint_url: Endpoint = None,
     region: Region = None,
 ) -> int:
-    """Write a run's records as one Parquet, JSONL or CSV file.
+    """Write a run's records as one Parquet, JSONL or CSV file, or append them to a Delta table.
 
-    CSV cells that a spreadsheet would take for a formula are quoted with `'`.
+    CSV cells that a spreadsheet would take for a formula are quoted with `'`. A run that is appended to a table twice
+    is there once.
     Example: `recordmill export s3://bucket/runs/receipts/ --to jsonl -o records.jsonl`
+    Example: `recordmill export s3://bucket/runs/receipts/ --delta s3://lake/receipts`
     """
+    if delta is not None:
+        return _append(prefix, delta, rows, endpoint_url, region)
     is_all = rows is Rows.ALL
-    settings = s3_settings(endpoint_url, region)
-    dataset = read_records(prefix, None, s3=settings) if is_all else read_records(prefix, s3=settings)
+    dataset = _rows(prefix, rows, s3_settings(endpoint_url, region))
     if out is None:
         count = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
     else:
@@ -151,3 +160,22 @@ def export(
         partial.replace(out)
     Console(stderr=True).print(f"{count} rows")
     return 0
+
+
+def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, region: str | None) -> int:
+    """A table takes a run once, so only a whole one."""
+    store, layout, stored = _opened(prefix, endpoint_url, region)
+    if not build_report(store, layout, stored.plan).is_complete:
+        raise IncompleteError(
+            f"{prefix} is not complete, and a table takes a run once; see `recordmill status {prefix}`"
+        )
+    settings = s3_settings(endpoint_url, region)
+    source = f"{layout.prefix} {stored.plan.fingerprint}"
+    count = append_to_delta(_rows(prefix, rows, settings), table, settings, source=source, with_audit=rows is Rows.ALL)
+    said = f"{table} has this run already" if count is None else f"{count} rows appended to {table}"
+    Console(stderr=True).print(said, markup=False, soft_wrap=True)
+    return 0
+
+
+def _rows(prefix: str, rows: Rows, settings: S3Spec) -> ds.Dataset:
+    return read_records(prefix, None, s3=settings) if rows is Rows.ALL else read_records(prefix, s3=settings)

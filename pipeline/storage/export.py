@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pydantic_core import to_json
 
-__all__ = ["ExportFormat", "export_records"]
+__all__ = ["ExportFormat", "export_records", "exported_schema"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
@@ -37,11 +37,8 @@ def export_records(dataset: ds.Dataset, to: ExportFormat, file: BinaryIO, *, wit
     Returns:
         How many rows were written.
     """
-    columns = [
-        name for name in dataset.schema.names if with_audit or name == "_document_id" or not name.startswith("_")
-    ]
-    schema = pa.schema([dataset.schema.field(name) for name in columns])
-    batches = dataset.to_batches(columns=columns)
+    schema = exported_schema(dataset, with_audit)
+    batches = dataset.to_batches(columns=schema.names)
     match to:
         case ExportFormat.PARQUET:
             return _parquet(batches, schema, file)
@@ -49,6 +46,13 @@ def export_records(dataset: ds.Dataset, to: ExportFormat, file: BinaryIO, *, wit
             return _jsonl(batches, file)
         case ExportFormat.CSV:
             return _csv(batches, schema, file)
+
+
+def exported_schema(dataset: ds.Dataset, with_audit: bool) -> pa.Schema:
+    """The columns that leave: `_document_id`, those of the record and of the input, and the audit columns if wanted."""
+    return pa.schema(
+        [field for field in dataset.schema if with_audit or field.name == "_document_id" or field.name[:1] != "_"]
+    )
 
 
 def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
