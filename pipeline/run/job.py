@@ -31,6 +31,7 @@ from pipeline.run.messages import EngineFactory, Setup
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.progress import LogProgress, Progress, Snapshot
+from pipeline.run.record import import_paths
 from pipeline.run.shown import shown_documents
 from pipeline.run.submission import SubmissionLog, write_spec
 from pipeline.storage.layout import shard_id_of
@@ -156,6 +157,7 @@ def _work(
             log.submission_id,
             engine_factory,
             prepared.schema,
+            import_paths() if is_local else (),
         )
         cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
         wanted = spec.cluster.engines

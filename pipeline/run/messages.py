@@ -56,6 +56,8 @@ class Setup:
     factory: EngineFactory
     schema: pa.Schema
     """Of every part."""
+    import_paths: tuple[str, ...] = ()
+    """The driver's `sys.path`, for workers on its own machine: what it imported is what they import."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from pipeline.core.errors import RecordImportError
 
-__all__ = ["USER_CODE_ERRORS", "load_record"]
+__all__ = ["USER_CODE_ERRORS", "import_first", "import_paths", "load_record"]
 
 USER_CODE_ERRORS: tuple[type[Exception], ...] = (
     ArithmeticError,
@@ -28,10 +29,14 @@ USER_CODE_ERRORS: tuple[type[Exception], ...] = (
 """What code of the user's (a module's body, a validator, a serialiser) may reasonably raise."""
 
 
-def _add_to_path(folder: Path) -> None:
-    """Puts a local folder first on `sys.path`, before any other that has a package of the same name."""
-    path = str(folder.resolve())
-    sys.path[:] = [path, *(other for other in sys.path if other != path)]
+def import_paths() -> tuple[str, ...]:
+    """The folders that this process imports from, first to last."""
+    return tuple(str(Path(path).resolve()) for path in sys.path if Path(path).is_dir())
+
+
+def import_first(paths: Sequence[str]) -> None:
+    """Puts folders first on `sys.path`, in their order, before any other that has a package of the same name."""
+    sys.path[:] = dict.fromkeys((*paths, *sys.path))
 
 
 def load_record(name: str, base: Path) -> type[BaseModel]:
@@ -46,7 +51,7 @@ def load_record(name: str, base: Path) -> type[BaseModel]:
     """
     module_name, _, class_name = name.partition(":")
     if base.is_dir():
-        _add_to_path(base)
+        import_first([str(base.resolve())])
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

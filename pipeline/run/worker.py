@@ -29,7 +29,7 @@ from pipeline.run.guide_file import shared_guide_file
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
 from pipeline.run.metrics import MeteredEngine, WorkerMetrics
-from pipeline.run.record import load_record
+from pipeline.run.record import import_first, load_record
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import open_store
@@ -62,6 +62,7 @@ class Worker:
         """
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         try:
+            import_first(self._setup.import_paths)
             return await self._start(guide)
         except RecordmillError as error:
             return error

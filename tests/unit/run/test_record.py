@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import RecordImportError
-from pipeline.run.record import load_record
+from pipeline.run.record import import_first, import_paths, load_record
 
 TICKET = "from pydantic import BaseModel\n\n\nclass Ticket(BaseModel):\n    number: int\n"
 
@@ -44,3 +44,14 @@ def test_a_missing_module_is_named_with_the_folder_that_was_looked_in(tmp_path: 
     with pytest.raises(RecordImportError, match=r"no module 'some_schemas\.tickets'") as caught:
         load_record("some_schemas.tickets:Ticket", job)
     assert str(job) in str(caught.value)
+
+
+def test_a_worker_imports_from_where_its_driver_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, other = _folder(tmp_path, "job"), _folder(tmp_path, "other")
+    monkeypatch.chdir(job)
+    monkeypatch.setattr(sys, "path", ["", str(other), str(tmp_path / "gone"), "__editable__.hook"])
+    paths = import_paths()
+    assert paths == (str(job), str(other))
+    monkeypatch.setattr(sys, "path", [str(other), "/worker", str(job)])
+    import_first(paths)
+    assert sys.path == [str(job), str(other), "/worker"]
