@@ -29,6 +29,15 @@ settings.load_profile("patient")
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One Ray cluster at a time and one vLLM engine beside it, where tests are spread over processes (`-n 2`)."""
+    for item in items:
+        for kind in ("ray", "vllm"):
+            if item.get_closest_marker(kind) is not None:
+                item.add_marker(pytest.mark.xdist_group(kind))
+                break
+
+
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """One SeaweedFS server for the session; it alone sets no environment."""
