@@ -9,10 +9,14 @@ import numpy as np
 
 from pipeline.decoding.arrays import Array
 
-__all__ = ["NEVER", "Costs", "farthest", "through_holes"]
+__all__ = ["NEVER", "TEXT_TOKENS", "Costs", "farthest", "optional_text", "through_holes"]
 
 NEVER = 65535
 """The distance of a state from which no sequence of tokens reaches acceptance."""
+TEXT_TOKENS = 4
+"""A text that could be null begins where the budget leaves it so many tokens; with fewer it would say nothing."""
+_FREE_TEXT_BYTES = 64
+"""A string whose first character may be so many bytes is free text; an enum's is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +32,41 @@ class Costs:
     far: list[int]
     gives_way: bool = False
     """Whether the costs are more than closing needs, so that they are set aside where they would forbid everything."""
+    entry: Array | None = None
+    """int32[n]: `cost`, and the price of beginning a text that could be null; None where there is no such price."""
+    gate: Array | None = None
+    """bool[n]: states inside such a text, which a step from outside may pass only where `entry` can be afforded."""
 
     @classmethod
-    def build(cls, arrays: Mapping[str, Array], max_token_bytes: int, reserve: tuple[int, ...], index: int) -> Costs:
+    def build(
+        cls,
+        arrays: Mapping[str, Array],
+        max_token_bytes: int,
+        reserve: tuple[int, ...],
+        index: int,
+        optional_text: Array | None = None,
+    ) -> Costs:
         """The costs under `reserve` (tokens by field index; empty for the distance alone).
 
         With extractive fields the distance takes one token for each; `for_document` knows better.
+
+        Args:
+            optional_text: bool[n], from `optional_text`; such text begins only where `TEXT_TOKENS` are left for it, so
+                that what has no room becomes null and not an empty string.
         """
         cost = arrays["distance"].astype(np.int32)
-        if not any(reserve):
+        if not reserve:
             return cls(index, cost, arrays["far"].tolist())
-        cost = cost + _kept_back(arrays, reserve)
-        far = farthest(arrays["edge_start"], arrays["edge_target"], cost, max_token_bytes)
-        return cls(index, cost, far.tolist(), gives_way=True)
+        if any(reserve):
+            cost = cost + _kept_back(arrays, reserve)
+        gate = optional_text if optional_text is not None and optional_text.any() else None
+        entry = None if gate is None else cost + TEXT_TOKENS * gate.astype(np.int32)
+        far = farthest(arrays["edge_start"], arrays["edge_target"], cost if entry is None else entry, max_token_bytes)
+        return cls(index, cost, far.tolist(), gives_way=True, entry=entry, gate=gate)
+
+    def has_gate(self, state: int) -> bool:
+        """Whether a step from `state` has to ask for more than the cost of the state after it."""
+        return self.gate is not None and not self.gate[state]
 
     @classmethod
     def for_document(
@@ -51,6 +77,34 @@ class Costs:
         content = np.array(least, np.int64)[holes[:, 1]]
         whole = through_holes(arrays["direct_distance"], arrays["hole_distance"], holes, content).astype(np.int32)
         return cls(index, whole, farthest(arrays["edge_start"], arrays["edge_target"], whole, max_token_bytes).tolist())
+
+
+def optional_text(table: Array, class_of_byte: Array) -> Array:
+    """bool[n]: states inside a JSON string of free text that could have been null instead.
+
+    Args:
+        table: uint[n, classes], the state after each class of bytes; n where there is none.
+        class_of_byte: uint8[256].
+    """
+    dead = len(table)
+    bytes_of_class = np.bincount(class_of_byte, minlength=table.shape[1])
+    choices = (table != dead) @ bytes_of_class
+    quote, slash = int(class_of_byte[0x22]), int(class_of_byte[0x5C])
+    begins_null = table[:, class_of_byte[0x6E]]
+    could_be_null = begins_null != dead
+    could_be_null[could_be_null] = choices[begins_null[could_be_null]] == 1
+    opened = np.unique(table[could_be_null, quote])
+    inside = np.zeros(dead, bool)
+    waiting = [(int(state), False) for state in opened if state != dead and choices[state] >= _FREE_TEXT_BYTES]
+    inside[[state for state, _ in waiting]] = True
+    while waiting:
+        state, is_escaped = waiting.pop()
+        for kind in np.flatnonzero(table[state] != dead).tolist():
+            target = int(table[state, kind])
+            if not inside[target] and (is_escaped or kind != quote):
+                inside[target] = True
+                waiting.append((target, kind == slash and not is_escaped))
+    return inside
 
 
 def through_holes(direct: Array, to_hole: Array, holes: Array, content: Array) -> Array:

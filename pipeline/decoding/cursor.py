@@ -86,7 +86,9 @@ class Cursor:
         if token_id in guide.eos_ids:
             return state if guide.is_accepting(state) else ILLEGAL
         target = guide.next_state(state, token_id)
-        if target < 0 or self._far[state] <= left - 1 or self._costs.cost[target] <= left - 1:
+        if target < 0 or self._far[state] <= left - 1:
+            return target
+        if self._costs.cost[target] <= left - 1 and not self._costs.has_gate(state):
             return target
         # The reserve gives way where it would forbid everything, exactly as `tight_row` does.
         row = guide.tight_row(state, left - 1, self._costs).words
@@ -153,6 +155,7 @@ def _affordable(guide: Guide, budget_tokens: int | None, reserve: Sequence[int])
     """The reserve, scaled down to what the budget leaves beyond the least record."""
     if budget_tokens is None or not any(reserve):
         return ()
+    # Nothing to keep back is not the same as no reserve: text that could be null still makes room for the rest.
     total = int(guide.costs(tuple(reserve)).cost[0]) - guide.least_tokens
     spare = budget_tokens - guide.least_tokens
     if total <= spare:

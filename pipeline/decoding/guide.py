@@ -21,7 +21,7 @@ import numpy as np
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array, pack, unpack
 from pipeline.decoding.automata import NO_TAG, Dfa
-from pipeline.decoding.costs import Costs
+from pipeline.decoding.costs import Costs, optional_text
 from pipeline.decoding.vocabulary import Trie, Vocabulary
 
 if TYPE_CHECKING:
@@ -158,8 +158,9 @@ class Guide:
 
             trie = self.trie
             words = self._blank_row(state)
+            cost, gate = (costs.entry, costs.gate) if costs.has_gate(state) else (costs.cost, self._no_gate)
             fill_tight_row(
-                self.table, self.class_of_byte, state, costs.cost, limit,
+                self.table, self.class_of_byte, state, cost, gate, limit,
                 trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
             )  # fmt: skip
             if not words.any() and costs.gives_way:
@@ -185,7 +186,10 @@ class Guide:
     def costs(self, reserve: tuple[int, ...]) -> Costs:
         """Tokens to close from each state with `reserve[i]` tokens kept back for field i; `()` keeps none."""
         return self._kept_costs(
-            (False, *reserve), lambda index: Costs.build(self._arrays, self._most_bytes, reserve, index)
+            (False, *reserve),
+            lambda index: Costs.build(
+                self._arrays, self._most_bytes, reserve, index, self._optional_text if reserve else None
+            ),
         )
 
     def document_costs(self, least: tuple[int, ...]) -> Costs:
@@ -224,6 +228,14 @@ class Guide:
             return None
         edges = tuple(tuple((low, high, target) for low, high, target in row) for row in stored["edges"])
         return Dfa(edges, tuple(stored["accepting"]), (NO_TAG,) * len(edges))
+
+    @cached_property
+    def _no_gate(self) -> Array:
+        return np.zeros(self.state_count, bool)
+
+    @cached_property
+    def _optional_text(self) -> Array:
+        return optional_text(self.table, self.class_of_byte)
 
     @cached_property
     def roots(self) -> Array:

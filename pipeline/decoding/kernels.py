@@ -122,6 +122,7 @@ def fill_tight_row(
     class_of_byte: Array,
     state: int,
     cost: Array,
+    gate: Array,
     limit: int,
     byte: Array,
     depth: Array,
@@ -130,7 +131,8 @@ def fill_tight_row(
     ids: Array,
     words: Array,
 ) -> None:
-    """As `fill_row`, for ids whose next state costs at most `limit` tokens to close."""
+    """As `fill_row`, for ids whose next state costs at most `limit` tokens to close, as each state in `gate` must
+    that they pass."""
     dead = table.shape[0]
     states = np.zeros(258, np.int64)
     states[0] = state
@@ -147,6 +149,9 @@ def fill_tight_row(
             for k in range(first[node], first[node + 1]):
                 index = ids[k]
                 words[index >> 5] |= np.uint32(1) << np.uint32(index & 31)
+        elif gate[target]:
+            node = after[node]
+            continue
         node += 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from pipeline.decoding import Cursor, Guide, compile_grammar, compile_guide, review
+from pipeline.decoding.costs import TEXT_TOKENS, optional_text
 from tests.unit.decoding.support import EOS, legal_ids, vocabulary
 
 
@@ -122,3 +124,52 @@ def test_a_mask_is_written_where_it_is_asked_for() -> None:
     cursor.write_mask(target[1:].ctypes.data)
     assert (target[1:-1] == cursor.row().words).all()
     assert target[0] == target[-1] == 7
+
+
+def _wished(cursor: Cursor, *wishes: bytes) -> dict[str, Any]:
+    """The record of a model that follows the first of its wishes as long as it may, then the next."""
+    text, taken = b"", cursor.validate(())
+    while text not in wishes:
+        legal = legal_ids(cursor.row().words, guide().vocab_size)
+        steps = ((wish, token_id, guide().decode((token_id,))) for wish in wishes for token_id in legal)
+        fits = [(wish, token_id) for wish, token_id, spelt in steps if spelt and wish.startswith(text + spelt)]
+        wish = fits[0][0]
+        token_id = max(
+            (token_id for other, token_id in fits if other == wish), key=lambda each: guide().decode((each,))
+        )
+        assert cursor.advance(token_id)
+        taken.append(token_id)
+        text = guide().decode(taken)
+    return Person.model_validate_json(text).model_dump()
+
+
+def test_a_text_without_room_is_null_rather_than_empty() -> None:
+    """Fails when `Costs.has_gate` is never true, or `fill_tight_row` looks at the state after an id alone."""
+    wishes = (b'{"name":"","nick":"","tags":[]}', b'{"name":"","nick":null,"tags":[]}')
+    kept = (1,) * len(guide().fields)
+    # With this vocabulary null takes a token more than an empty string, so the least budget has no choice.
+    budgets = range(guide().least_tokens + 1, guide().least_tokens + 12)
+    nicks = [_wished(guide().cursor(budget, kept), *wishes)["nick"] for budget in budgets]
+    assert nicks == [None] * nicks.count(None) + [""] * nicks.count("")
+    assert TEXT_TOKENS <= nicks.count(None) < len(nicks)
+    assert _wished(guide().cursor(budgets[0]), *wishes)["nick"] == ""
+
+
+def test_only_free_text_that_could_be_null_has_to_wait_for_room() -> None:
+    class Other(BaseModel):
+        title: str
+        kind: Literal["a", "b"] | None
+        note: str | None
+
+    other = compile_guide(compile_grammar(Other), vocabulary())
+    inside = optional_text(np.asarray(other.table), np.asarray(other.class_of_byte))
+    assert {other.field_of(int(state)) for state in np.flatnonzero(inside)} == {"note"}
+    cursor = other.cursor()
+    for byte in b'{"title":"x","kind":"a","note":"':
+        assert not inside[cursor.state]
+        assert cursor.advance(4 + byte)
+    for byte in b'a\\"\\n b':
+        assert inside[cursor.state]
+        assert cursor.advance(4 + byte)
+    assert cursor.advance(4 + ord('"'))
+    assert not inside[cursor.state]
