@@ -30,9 +30,9 @@ _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One Ray cluster at a time and one vLLM engine beside it, where tests are spread over processes (`-n 2`)."""
+    """One vLLM test at a time, and one Ray cluster beside it, where tests are spread over processes (`-n 2`)."""
     for item in items:
-        for kind in ("ray", "vllm"):
+        for kind in ("vllm", "ray"):
             if item.get_closest_marker(kind) is not None:
                 item.add_marker(pytest.mark.xdist_group(kind))
                 break
