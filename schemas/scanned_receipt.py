@@ -28,5 +28,7 @@ class ScannedReceipt(BaseModel):
         Field(max_length=160, description="Address of the shop, as printed"),
     ]
     total: Annotated[
-        Decimal | None, Span(), Field(ge=0, max_digits=9, decimal_places=2, description="The amount to pay")
+        Decimal | None,
+        Span(pattern=r".*[.,]\d\d"),
+        Field(ge=0, max_digits=9, decimal_places=2, description="The amount to pay"),
     ]

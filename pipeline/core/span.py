@@ -21,7 +21,8 @@ class Span:
 
     Attributes:
         within: what a stretch may not leave.
-        pattern: a regular expression that the whole stretch must match (strings only).
+        pattern: a regular expression that the whole stretch must match, as it stands in the document: for an amount
+            perhaps `.*[.,]\\d\\d`, so that a number of pieces is none.
         max_words: the most words of a stretch (strings only).
         words: whether a stretch begins and ends at the bounds of words (strings only).
         lines: whether a stretch is made of whole lines, with `within="document"` of several (strings only).  The

@@ -104,6 +104,8 @@ def _counts(report: Report) -> Table:
 
 def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
     table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
     if isinstance(link := report.spec.get("rerun"), dict):
         table.add_row("rerun of", Text(visible(str(link.get("of")))))
     tokens = report.tokens
@@ -135,7 +137,6 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
         more = "" if len(report.missing) <= 3 else f" and {count(len(report.missing) - 3)} more"
         table.add_row("missing", Text(f"shard {named}{more}"))
     if table.row_count:
-        table.columns[0].style = "dim"
         yield Text()
         yield table
 

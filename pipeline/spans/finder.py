@@ -81,6 +81,9 @@ class _Reader:
         if kind.type == "string" and not kind.is_listed:
             return view_of_text(whole, self._bounds_of(within, kind.bounds), kind.max_words, kind.max_length)
         candidates = self._candidates(kind, within)
+        if kind.pattern is not None and kind.type != "string":
+            written = compiled(kind.pattern)
+            candidates = [item for item in candidates if written.fullmatch(whole.text, item.start, item.end)]
         if accepts is not None:
             candidates = _accepted(candidates, kind, accepts)
         starts, ends = whole.source_start.tolist(), whole.source_end.tolist()

@@ -24,7 +24,7 @@ class SpanKind:
     Attributes:
         type: what the field holds.
         within: what a stretch may not leave.
-        pattern: a regular expression for the whole stretch (strings).
+        pattern: a regular expression for the whole stretch, as it stands in the document.
         max_words: words of a stretch, at most (strings).
         words: whether a stretch begins and ends at the bounds of words (strings).
         lines: whether a stretch is made of whole lines (strings).

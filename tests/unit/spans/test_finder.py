@@ -55,6 +55,28 @@ def test_an_enumeration_has_its_values_where_they_stand_as_words(
     assert values_in(text, {"type": "enum", "values": values}) == found
 
 
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (
+            {"type": "decimal", "pattern": r".*[.,]\d\d"},
+            [("1234.56", "1,234.56"), ("0.00", "0.00"), ("1234.56", "1 234,56"), ("234.56", "234,56")],
+        ),
+        ({"type": "integer", "pattern": r"\d{4}"}, [("2018", "2018")]),
+        ({"type": "date", "date_order": "dmy", "pattern": r".*-.*"}, []),
+        (
+            {"type": "enum", "values": ["CREDIT CARD", "CHANGE"], "pattern": r"[A-Z].*"},
+            [("CREDIT CARD", "Credit card"), ("CHANGE", "Change")],
+        ),
+    ],
+)
+def test_a_pattern_is_asked_of_a_value_as_it_stands_in_the_document(
+    kind: dict[str, object], found: list[tuple[str, str]]
+) -> None:
+    """Fails when patterns are for strings alone."""
+    assert values_in(_TEXT, kind) == found
+
+
 def test_a_field_is_asked_about_the_whole_json_of_each_value_of_a_list_once() -> None:
     asked: list[bytes] = []
 
