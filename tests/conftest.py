@@ -29,6 +29,7 @@ settings.load_profile("patient")
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist names the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One vLLM test at a time, and one Ray cluster beside it, where tests are spread over processes (`-n 2`)."""
     for item in items:
