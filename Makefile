@@ -46,7 +46,7 @@ demo: setup ## Run a job on this machine: S3 server, 200 receipts, a small model
 	@$(BIN)/python -m demo
 
 test: lint ## Run every check and every test, save the long ones marked `soak`; ARGS are pytest's.
-	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 soak: setup-dev ## Run under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
 	@$(BIN)/python -m tests.soak $(ARGS)

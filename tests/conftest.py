@@ -9,9 +9,11 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # Before anything imports a library that reads them.  A test that reached a hub would pass on one machine only.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -29,14 +31,19 @@ settings.load_profile("patient")
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist names the groups in a hook of the same name
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One vLLM test at a time, and one Ray cluster beside it, where tests are spread over processes (`-n 2`)."""
-    for item in items:
-        for kind in ("vllm", "ray"):
-            if item.get_closest_marker(kind) is not None:
-                item.add_marker(pytest.mark.xdist_group(kind))
-                break
+class _ByWhatIsStarted(LoadScopeScheduling):
+    """Tests with vLLM in one process, those with Ray clusters in another, and between them the others, by file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        if path.startswith("tests/integration/test_vllm_"):
+            return "vllm"
+        return "ray" if path.startswith(("tests/integration/", "tests/faults/test_runs_")) else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """How tests are spread over processes (`-n 2`): one vLLM test at a time, and one Ray cluster beside it."""
+    return _ByWhatIsStarted(config, log)
 
 
 @pytest.fixture(scope="session")
