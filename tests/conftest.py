@@ -31,19 +31,27 @@ settings.load_profile("patient")
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
+_VLLM = "tests/integration/test_vllm_"
+
+
 class _ByWhatIsStarted(LoadScopeScheduling):
-    """Tests with vLLM in one process, those with Ray clusters in another, and between them the others, by file."""
+    """Tests with Ray clusters in one process, the others by file in the other, and those with vLLM when one is free."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        if path.startswith("tests/integration/test_vllm_"):
+        if path.startswith(_VLLM):
             return "vllm"
         return "ray" if path.startswith(("tests/integration/", "tests/faults/test_runs_")) else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """How tests are spread over processes (`-n 2`): one vLLM test at a time, and one Ray cluster beside it."""
+    """How tests are spread over processes (`-n 2`)."""
     return _ByWhatIsStarted(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with vLLM come last: an engine takes every core, and whatever runs beside it slows both down."""
+    items.sort(key=lambda item: item.nodeid.startswith(_VLLM))
 
 
 @pytest.fixture(scope="session")
