@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from pipeline.decoding.automata import NO_TAG, Dfa, Edge, Nfa, StateLimitError, trimmed
+from pipeline.decoding.automata import NO_TAG, Dfa, Edge, StateLimitError, trimmed
+from pipeline.decoding.nfa import Nfa
 
 __all__ = ["Assembly", "labelled"]
 

@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.decoding.automata import Dfa, Edge, Nfa, concat, intersect, union
-from pipeline.decoding.regex import any_string, full_match
+from pipeline.decoding.automata import Dfa, Edge, intersect
+from pipeline.decoding.nfa import Nfa, concat, union
+from pipeline.decoding.regex import full_match
+from pipeline.decoding.strings import any_string
 
 __all__ = ["FORMATS", "RESTRICTIONS", "format_language", "string_language"]
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.automata import Dfa, StateLimitError
-from pipeline.decoding.emit import Emitter, SpanKind
-from pipeline.decoding.normalize import Normalizer, RefusedError
+from pipeline.decoding.emit import Emitter
+from pipeline.decoding.normalize import Normalizer
 from pipeline.decoding.pydantic_schema import schema_of_type
+from pipeline.decoding.refusals import RefusedError
 from pipeline.decoding.shapes import Term
+from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 

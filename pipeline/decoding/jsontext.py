@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 
-from pipeline.decoding.automata import Dfa, Edge, Nfa, trimmed
-from pipeline.decoding.regex import any_string
+from pipeline.decoding.automata import Dfa, Edge, trimmed
+from pipeline.decoding.nfa import Nfa
+from pipeline.decoding.strings import any_string
 
 __all__ = ["encoded_chars", "json_literal", "json_string", "string_of"]
 

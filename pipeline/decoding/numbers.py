@@ -10,7 +10,9 @@ import functools
 from decimal import Decimal
 from typing import NamedTuple
 
-from pipeline.decoding.automata import EMPTY, Dfa, Edge, Nfa, intersect, trimmed, union
+from pipeline.decoding.automata import EMPTY, Dfa, Edge, intersect, trimmed
+from pipeline.decoding.nfa import Nfa, union
+from pipeline.decoding.regex import full_match
 
 __all__ = ["FREE", "Bounds", "NumberTooFineError", "free_number", "integers", "numbers", "open_number"]
 
@@ -57,16 +59,12 @@ FREE = Bounds()
 @functools.lru_cache(maxsize=8)
 def open_number() -> Dfa:
     """Any JSON number, its digits not counted: for values that the schema leaves open."""
-    from pipeline.decoding.regex import full_match
-
     return full_match(r"(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+)([eE][+-]?[0-9]{1,2})?").minimized()
 
 
 @functools.lru_cache(maxsize=8)
 def free_number() -> Dfa:
     """Any JSON number that a double can hold: 19 digits, 25 decimals, and an exponent only in scientific form."""
-    from pipeline.decoding.regex import full_match
-
     plain = r"(0|[1-9][0-9]{0,18})(\.[0-9]{1,25})?"
     exponent = r"(0?[1-9]|[1-9][0-9]|[12][0-9][0-9]|30[0-7])"
     scientific = rf"[1-9](\.[0-9]{{1,17}})?[eE][+-]?{exponent}"

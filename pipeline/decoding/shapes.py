@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pipeline.decoding.automata import Dfa, intersect
 from pipeline.decoding.numbers import FREE, MAX_SIGNIFICANT_DIGITS, Bounds
-from pipeline.decoding.regex import any_string
+from pipeline.decoding.strings import any_string
 
 __all__ = ["ANY", "Arr", "Bool", "Layer", "Node", "Null", "Num", "Obj", "Shape", "Str", "Term", "meet", "meet_all"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from math import lcm
 
-from pipeline.decoding.automata import EMPTY, Dfa, Nfa, union
+from pipeline.decoding.automata import EMPTY, Dfa
 from pipeline.decoding.jsontext import json_literal, json_string, string_of
+from pipeline.decoding.nfa import Nfa, union
 from pipeline.decoding.numbers import (
     MAX_INTEGER_DIGITS,
     MAX_SIGNIFICANT_DIGITS,

@@ -16,9 +16,9 @@ from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.automata import Dfa
 from pipeline.decoding.costs import NEVER, farthest, through_holes
-from pipeline.decoding.emit import SPAN_SYMBOL, SpanKind
 from pipeline.decoding.grammar import Grammar
 from pipeline.decoding.guide import FORMAT, Guide, guide_fingerprint, refuse_unspellable
+from pipeline.decoding.span_symbols import SPAN_SYMBOL, SpanKind
 from pipeline.decoding.vocabulary import Vocabulary
 
 __all__ = ["build_guide", "compile_guide"]

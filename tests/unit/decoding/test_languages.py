@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from pipeline.decoding.formats import string_language
 from pipeline.decoding.jsontext import json_string, string_of
 from pipeline.decoding.numbers import Bounds, integers, numbers
-from pipeline.decoding.regex import PatternError, any_string, compile_pattern
+from pipeline.decoding.regex import compile_pattern
+from pipeline.decoding.regex_parser import PatternError
+from pipeline.decoding.strings import any_string
 
 PATTERNS = [
     *(r"^a|b$", r"^(a|b)$", "abc", r"^[A-Z]{2}\d{3,5}$", r"^(?!foo)[a-z]+$", r"^(?=.*\d)(?=.*[a-z]).{4,8}$"),

@@ -1,0 +1,156 @@
+"""How arrays and objects are spelt once their parts are: brackets, commas, keys, and counts as far as bounds need them.
+
+Parts are grafted, not joined by a subset construction; the tags of each gain the name of its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.decoding.assembly import Assembly, labelled
+from pipeline.decoding.automata import NO_TAG, Dfa
+from pipeline.decoding.field_tags import FieldTags
+from pipeline.decoding.jsontext import json_string
+from pipeline.decoding.shapes import Obj
+from pipeline.decoding.strings import words
+
+__all__ = ["ITEM", "OTHERS", "array_language", "object_language"]
+
+ITEM = "[]"
+"""Name of an array's place without an index of its own."""
+OTHERS = "*"
+"""Name of an object's undeclared properties."""
+
+
+def array_language(
+    items: Sequence[Dfa], rest: Dfa, least: int, most: int | None, tags: FieldTags, state_limit: int
+) -> Dfa:
+    """Arrays of `least` to `most` items.
+
+    Args:
+        items: spellings of the first ones, by position.
+        rest: spellings of those after them.
+        least: how many there must be.
+        most: how many there may be, not fewer; None where nothing ends them.
+        tags: by which fields are tagged.
+        state_limit: states of the automaton, at most.
+
+    Raises:
+        StateLimitError: the automaton is too large.
+    """
+    # Items from `loop` on are alike and uncounted.
+    loop = max(least, len(items), 1) if most is None else most
+    assembly = Assembly(state_limit)
+    after = [assembly.state() for _ in range(loop + 1)]
+    end = assembly.state()
+    first = assembly.literal(0, b"[")
+    assembly.follow(first, after[0])
+    for index in range(loop + 1):
+        if index >= least:
+            assembly.byte(after[index], 0x5D, end)
+    for index in range(loop + (most is None)):
+        item = items[index] if index < len(items) else rest
+        if item.is_empty:
+            break
+        start = first if index == 0 else assembly.literal(after[index], b",")
+        name = f"[{index}]" if index < len(items) else ITEM
+        for state, _ in assembly.graft([start], item, tags.retag(name)):
+            assembly.follow(state, after[min(index + 1, loop)])
+    return assembly.finish([end])
+
+
+def object_language(
+    shape: Obj,
+    names: Sequence[str],
+    values: Mapping[str, Dfa],
+    others: Sequence[tuple[Dfa, Dfa]],
+    tags: FieldTags,
+    state_limit: int,
+) -> Dfa:
+    """Objects with their declared properties in order, undeclared ones after them.
+
+    Args:
+        shape: says what is required, and how many properties there may be.
+        names: declared properties that can be written, in order.
+        values: spellings of their values.
+        others: keys of undeclared properties, as JSON strings, each time with the spellings of their values.
+        tags: by which fields are tagged.
+        state_limit: states of the automaton, at most.
+
+    Raises:
+        StateLimitError: the automaton is too large.
+    """
+    return _ObjectSpelling(shape, names, values, others, tags, state_limit).build()
+
+
+class _ObjectSpelling:
+    """One object: slots between properties, counted only as far as the bounds need it."""
+
+    def __init__(
+        self, shape: Obj, names: Sequence[str], values: Mapping[str, Dfa], others: Sequence[tuple[Dfa, Dfa]],
+        tags: FieldTags, state_limit: int,
+    ) -> None:  # fmt: skip
+        self._tags = tags
+        self._names = names
+        self._values = values
+        self._required = frozenset(shape.required)
+        self._others = others
+        least = shape.least if shape.least > len(self._required) else 0
+        self._least, self._most = least, shape.most
+        self._cap = least if shape.most is None else shape.most
+        self._assembly = Assembly(state_limit)
+        self._end = self._assembly.state()
+        self._slots: dict[tuple[int, int, bool], int] = {}
+        self._entries: dict[tuple[int, int], int] = {}
+        self._queue: list[tuple[int, int, bool]] = []
+
+    def build(self) -> Dfa:
+        self._assembly.follow(self._assembly.literal(0, b"{"), self._slot(0, 0, is_first=True))
+        for index, count, is_first in self._queue:
+            self._fill(index, count, is_first=is_first)
+        return self._assembly.finish([self._end])
+
+    def _slot(self, index: int, count: int, *, is_first: bool) -> int:
+        """The state before property `index`, with `count` properties written."""
+        key = (index, count, is_first)
+        if key not in self._slots:
+            self._slots[key] = self._assembly.state()
+            self._queue.append(key)
+        return self._slots[key]
+
+    def _fill(self, index: int, count: int, *, is_first: bool) -> None:
+        slot = self._slots[index, count, is_first]
+        choices: list[tuple[Dfa, int]] = []
+        is_open = True
+        if self._most is None or count < self._most:
+            for position in range(index, len(self._names)):
+                choices.append((json_string(words([self._names[position]])), position))
+                if self._names[position] in self._required:
+                    is_open = False
+                    break
+            if is_open:
+                choices += [(keys, len(self._names) + region) for region, (keys, _) in enumerate(self._others)]
+        else:
+            is_open = not any(name in self._required for name in self._names[index:])
+        if is_open and count >= self._least:
+            self._assembly.byte(slot, 0x7D, self._end)
+        if not choices:
+            return
+        keys = labelled(choices)
+        start = slot if is_first else self._assembly.literal(slot, b",")
+        for state, inner in self._assembly.graft([start], keys, lambda _: NO_TAG):
+            self._assembly.byte(state, 0x3A, self._entry(keys.tags[inner], min(count + 1, self._cap)))
+
+    def _entry(self, label: int, count: int) -> int:
+        """Where the value of a property begins; one copy for each count."""
+        key = (label, count)
+        if key in self._entries:
+            return self._entries[key]
+        is_declared = label < len(self._names)
+        name = self._names[label] if is_declared else OTHERS
+        value = self._values[name] if is_declared else self._others[label - len(self._names)][1]
+        entry = self._entries[key] = self._assembly.state()
+        after = self._slot(label + 1 if is_declared else len(self._names), count, is_first=False)
+        for state, _ in self._assembly.graft([entry], value, self._tags.retag(name)):
+            self._assembly.follow(state, after)
+        return entry

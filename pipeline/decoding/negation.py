@@ -1,0 +1,75 @@
+"""What a single keyword rules out, as shapes: the parts of which the negation of a schema is the union."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.decoding.char_classes import Dialect
+from pipeline.decoding.code_points import TOP
+from pipeline.decoding.constants import other_values
+from pipeline.decoding.numbers import Bounds
+from pipeline.decoding.refusals import UnheldError
+from pipeline.decoding.regex import compile_pattern
+from pipeline.decoding.regex_parser import PatternError
+from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Num, Obj, Shape, Str, Term
+from pipeline.decoding.type_keywords import TYPES, bounds_of, types_of
+
+__all__ = ["ruled_out"]
+
+
+def ruled_out(keyword: str, value: Any, dialect: Dialect) -> list[Shape]:
+    """What breaks one keyword, if it stood alone.
+
+    Raises:
+        UnheldError: no shapes hold that exactly.
+        RefusedError: the keyword cannot be compiled.
+    """
+    match keyword:
+        case "type":
+            return _other_types(types_of({"type": value}))
+        case "const" | "enum":
+            return other_values([value] if keyword == "const" else value)
+        case "required":
+            return [Obj(layers=(Layer({name: (NEVER,)}),)) for name in value]
+        case "properties":
+            return [
+                Obj(layers=(Layer({name: (Term(demand, False),)}),), required=(name,))
+                for name, demand in value.items()
+                if demand is not True and demand != {}
+            ]
+        case "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum":
+            return _outside(bounds_of({keyword: value}))
+        case "pattern":
+            try:
+                return [Str(compile_pattern(value, dialect).complement(TOP))]
+            except PatternError as error:
+                raise UnheldError(str(error)) from error
+        case "minLength":
+            return [Str(most=value - 1)] if value else []
+        case "maxLength":
+            return [Str(least=value + 1)]
+        case "minItems":
+            return [Arr(most=value - 1)] if value else []
+        case "maxItems":
+            return [Arr(least=value + 1)]
+        case "minProperties":
+            return [Obj(most=value - 1)] if value else []
+        case "maxProperties":
+            return [Obj(least=value + 1)]
+    raise UnheldError(f"the contrary of {keyword} is checked afterwards")
+
+
+def _outside(bounds: Bounds) -> list[Shape]:
+    shapes: list[Shape] = []
+    if bounds.low is not None:
+        shapes.append(Num(bounds=Bounds(None, bounds.low, False, not bounds.is_low_open), is_free=False))
+    if bounds.high is not None:
+        shapes.append(Num(bounds=Bounds(bounds.high, None, not bounds.is_high_open, False), is_free=False))
+    return shapes
+
+
+def _other_types(types: Sequence[str]) -> list[Shape]:
+    if "integer" in types and "number" not in types:
+        raise UnheldError("numbers that are no integers are told apart afterwards")
+    return [shape for name, shape in zip(TYPES, ANY, strict=True) if name not in types]

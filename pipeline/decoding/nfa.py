@@ -1,0 +1,196 @@
+"""Nondeterministic automata: the way to a union, a concatenation or a repetition of languages.
+
+They live only under construction; what leaves is deterministic, by the subset construction (Rabin and Scott 1959).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from pipeline.decoding.automata import NO_TAG, Dfa, Edge, StateLimitError, trimmed
+
+__all__ = ["Nfa", "concat", "repeat", "union"]
+
+
+class Nfa:
+    """A nondeterministic automaton under construction."""
+
+    def __init__(self, *, state_limit: int = 1_000_000) -> None:
+        self._edges: list[list[Edge]] = []
+        self._empty: list[list[int]] = []
+        self._tags: list[int] = []
+        self._state_limit = state_limit
+
+    def state(self, tag: int = NO_TAG) -> int:
+        """A new state.
+
+        Raises:
+            StateLimitError: there are too many.
+        """
+        if len(self._edges) >= self._state_limit:
+            raise StateLimitError(f"more than {self._state_limit} states")
+        self._edges.append([])
+        self._empty.append([])
+        self._tags.append(tag)
+        return len(self._edges) - 1
+
+    def edge(self, source: int, low: int, high: int, target: int) -> None:
+        self._edges[source].append((low, high, target))
+
+    def link(self, source: int, target: int) -> None:
+        """A step that reads nothing."""
+        self._empty[source].append(target)
+
+    def literal(self, source: int, word: Iterable[int], tag: int = NO_TAG) -> int:
+        """Appends the word; the state after it."""
+        for symbol in word:
+            target = self.state(tag)
+            self.edge(source, symbol, symbol, target)
+            source = target
+        return source
+
+    def splice(self, source: int, dfa: Dfa, retag: Callable[[int], int] | None = None) -> int:
+        """Appends a copy of `dfa`; the state that follows each of its words."""
+        base = len(self._edges)
+        if base + dfa.state_count > self._state_limit:
+            raise StateLimitError(f"more than {self._state_limit} states")
+        for row in dfa.edges:
+            self._edges.append([(low, high, base + target) for low, high, target in row])
+            self._empty.append([])
+        self._tags.extend(dfa.tags if retag is None else map(retag, dfa.tags))
+        end = self.state()
+        for state, accepting in enumerate(dfa.accepting):
+            if accepting:
+                self.link(base + state, end)
+        self.link(source, base)
+        return end
+
+    def determinized(self, start: int, end: int) -> Dfa:
+        """The subset construction from `start`; words that can reach `end` are accepted."""
+        closures: dict[int, tuple[int, ...]] = {}
+        names: dict[tuple[int, ...], int] = {}
+        queue: list[tuple[int, ...]] = []
+        edges: list[list[Edge]] = []
+
+        def name(targets: frozenset[int] | tuple[int, ...]) -> int:
+            if len(targets) == 1:
+                (only,) = targets
+                key = closures.get(only) or closures.setdefault(only, self._closure((only,), end))
+            else:
+                key = self._closure(targets, end)
+            found = names.get(key)
+            if found is None:
+                found = names[key] = len(queue)
+                queue.append(key)
+                if found > self._state_limit:
+                    raise StateLimitError(f"more than {self._state_limit} states")
+            return found
+
+        name((start,))
+        for members in queue:
+            sources = [self._edges[member] for member in members if self._edges[member]]
+            if len(sources) == 1 and len(sources[0]) == 1:
+                low, high, target = sources[0][0]
+                edges.append([(low, high, name((target,)))])
+            else:
+                edges.append([(low, high, name(targets)) for low, high, targets in _sweep(sources)])
+        accepting = [end in members for members in queue]
+        tags = [max(self._tags[member] for member in members) for members in queue]
+        return trimmed(edges, accepting, tags)
+
+    def _closure(self, states: Iterable[int], end: int) -> tuple[int, ...]:
+        seen = set(states)
+        stack = list(seen)
+        while stack:
+            for target in self._empty[stack.pop()]:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        kept = (s for s in seen if self._edges[s] or s == end or self._tags[s] >= 0)
+        return tuple(sorted(kept)) or (min(seen),)
+
+
+def _sweep(sources: Sequence[Sequence[Edge]]) -> list[tuple[int, int, tuple[int, ...] | frozenset[int]]]:
+    """Overlapping edges cut into disjoint intervals, each with the set of its targets."""
+    edges = sorted(edge for source in sources for edge in source)
+    if all(edges[i][1] < edges[i + 1][0] for i in range(len(edges) - 1)):
+        return [(low, high, (target,)) for low, high, target in edges]
+    points = sorted({low for low, _, _ in edges} | {high + 1 for _, high, _ in edges})
+    swept: list[tuple[int, int, tuple[int, ...] | frozenset[int]]] = []
+    active: list[Edge] = []
+    position = 0
+    for low, after in pairwise(points):
+        active = [edge for edge in active if edge[1] >= low]
+        while position < len(edges) and edges[position][0] <= low:
+            active.append(edges[position])
+            position += 1
+        if not active:
+            continue
+        targets = frozenset(target for _, _, target in active)
+        if swept and swept[-1][2] == targets and swept[-1][1] + 1 == low:
+            swept[-1] = (swept[-1][0], after - 1, targets)
+        else:
+            swept.append((low, after - 1, targets))
+    return swept
+
+
+def union(parts: Sequence[Dfa]) -> Dfa:
+    """Words that any of the parts accepts."""
+    if len(parts) == 1:
+        return parts[0]
+    if (joined := _side_by_side(parts)) is not None:
+        return joined
+    nfa = Nfa()
+    start, end = nfa.state(), nfa.state()
+    for part in parts:
+        nfa.link(nfa.splice(start, part), end)
+    return nfa.determinized(start, end)
+
+
+def _side_by_side(parts: Sequence[Dfa]) -> Dfa | None:
+    """The union of parts that begin with different symbols: no subset construction is needed."""
+    first = sorted((low, high) for part in parts for low, high, _ in part.edges[0])
+    if any(part.accepting[0] for part in parts) or any(a[1] >= b[0] for a, b in pairwise(first)):
+        return None
+    edges: list[tuple[Edge, ...]] = [()]
+    accepting, tags = [False], [NO_TAG]
+    start: list[Edge] = []
+    for part in parts:
+        base = len(edges)
+        edges.extend(tuple([(low, high, base + target) for low, high, target in row]) for row in part.edges)
+        start += edges[base]
+        accepting += part.accepting
+        tags += part.tags
+    edges[0] = tuple(sorted(start))
+    return trimmed(edges, accepting, tags)
+
+
+def concat(parts: Sequence[Dfa]) -> Dfa:
+    """A word of each part, one after the other."""
+    nfa = Nfa()
+    start = state = nfa.state()
+    for part in parts:
+        state = nfa.splice(state, part)
+    return nfa.determinized(start, state)
+
+
+def repeat(part: Dfa, least: int, most: int | None) -> Dfa:
+    """`least` to `most` words of the part, one after the other; without end where `most` is None."""
+    nfa = Nfa()
+    start = state = nfa.state()
+    for _ in range(least):
+        state = nfa.splice(state, part)
+    end = nfa.state()
+    nfa.link(state, end)
+    if most is None:
+        loop = nfa.state()
+        nfa.link(state, loop)
+        after = nfa.splice(loop, part)
+        nfa.link(after, loop)
+        nfa.link(after, end)
+    else:
+        for _ in range(most - least):
+            state = nfa.splice(state, part)
+            nfa.link(state, end)
+    return nfa.determinized(start, end)

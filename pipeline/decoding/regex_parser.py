@@ -1,0 +1,269 @@
+"""Regular expressions read: from the text of a pattern to its syntax tree.
+
+Reads what JSON Schema (ECMA 262) and Pydantic (Rust's `regex`) share, and says by name what an automaton cannot hold:
+back references, word boundaries, look-behind.
+"""
+
+from __future__ import annotations
+
+from pipeline.decoding.char_classes import Dialect, category, negated_shorthand, shorthand
+from pipeline.decoding.code_points import Ranges, invert, normalized
+from pipeline.decoding.regex_tree import (
+    BEGIN,
+    END,
+    Alternation,
+    CharSet,
+    Concatenation,
+    Expression,
+    LookAhead,
+    Mark,
+    Repetition,
+)
+
+__all__ = ["PatternError", "parse_pattern"]
+
+_MAX_REPEAT = 5000
+
+
+class PatternError(Exception):
+    """The pattern is not one that an automaton can hold exactly; the message says which part."""
+
+
+def parse_pattern(pattern: str, dialect: Dialect) -> Expression:
+    """The syntax tree of a pattern.
+
+    Raises:
+        PatternError: it is no regular expression, or has a part that no automaton holds exactly.
+    """
+    return _Parser(pattern, dialect).parse()
+
+
+class _Parser:
+    def __init__(self, text: str, dialect: Dialect) -> None:
+        self.text = text
+        self.at = 0
+        self.dialect = dialect
+        self.ignore_case = False
+
+    def peek(self, length: int = 1) -> str:
+        return self.text[self.at : self.at + length]
+
+    def take(self, expected: str = "") -> str:
+        char = self.peek()
+        if not char or (expected and char != expected):
+            raise PatternError(f"{self.text!r} is not a regular expression (at character {self.at})")
+        self.at += 1
+        return char
+
+    def parse(self) -> Expression:
+        if self.peek(4) == "(?i)":
+            self.at += 4
+            self.ignore_case = True
+        node = self.alternation()
+        if self.at < len(self.text):
+            raise PatternError(f"{self.text!r} has an unopened ')' at character {self.at}")
+        return node
+
+    def alternation(self) -> Expression:
+        parts = [self.sequence()]
+        while self.peek() == "|":
+            self.at += 1
+            parts.append(self.sequence())
+        return parts[0] if len(parts) == 1 else Alternation(tuple(parts))
+
+    def sequence(self) -> Expression:
+        parts: list[Expression] = []
+        while self.peek() and self.peek() not in "|)":
+            parts.append(self.quantified())
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
+
+    def quantified(self) -> Expression:
+        node = self.atom()
+        while True:
+            bounds = self.bounds()
+            if bounds is None:
+                return node
+            if isinstance(node, LookAhead | Mark):
+                raise PatternError(f"{self.text!r} repeats an assertion")
+            least, most = bounds
+            if (most is not None and most < least) or max(least, most or 0) > _MAX_REPEAT:
+                raise PatternError(f"{self.text!r} repeats {least} to {most} times")
+            node = Repetition(node, least, most)
+            if self.peek() == "?":
+                self.at += 1
+            elif self.peek() == "+":
+                raise PatternError(f"{self.text!r} has a possessive quantifier")
+
+    def bounds(self) -> tuple[int, int | None] | None:
+        char = self.peek()
+        if char and char in "*+?":
+            self.at += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
+        if char != "{":
+            return None
+        close = self.text.find("}", self.at)
+        body = self.text[self.at + 1 : close] if close > 0 else ""
+        low, comma, high = body.partition(",")
+        if not low.isdecimal() or not (high.isdecimal() or not high):
+            if self.dialect == "rust":
+                raise PatternError(f"{self.text!r} has a bare '{{'")
+            return None
+        self.at = close + 1
+        return int(low), (int(high) if high else None) if comma else int(low)
+
+    def atom(self) -> Expression:
+        char = self.take()
+        match char:
+            case "(":
+                return self.group()
+            case "[":
+                return CharSet(self.char_class())
+            case ".":
+                return CharSet(
+                    invert(((10, 10),) if self.dialect == "rust" else ((10, 10), (13, 13), (0x2028, 0x2029)))
+                )
+            case "^":
+                return Mark(BEGIN)
+            case "$":
+                return Mark(END)
+            case "\\":
+                return self.escape()
+            case "*" | "+" | "?":
+                raise PatternError(f"{self.text!r} repeats nothing at character {self.at - 1}")
+        return self.char(ord(char))
+
+    def char(self, point: int) -> Expression:
+        return CharSet(self.folded(((point, point),)))
+
+    def folded(self, ranges: Ranges) -> Ranges:
+        if not self.ignore_case:
+            return ranges
+        if sum(high - low for low, high in ranges) > 4096:
+            raise PatternError(f"{self.text!r} ignores case over a large class")
+        points = {ord(c) for low, high in ranges for p in range(low, high + 1) for c in _cases(chr(p))}
+        return normalized((point, point) for point in points)
+
+    def group(self) -> Expression:
+        if self.peek() != "?":
+            node = self.alternation()
+        elif self.peek(2) in ("?=", "?!"):
+            is_positive = self.peek(2) == "?="
+            self.at += 2
+            node = LookAhead(self.alternation(), is_positive)
+        elif self.peek(2) == "?:":
+            self.at += 2
+            node = self.alternation()
+        elif (self.peek(2) == "?<" and self.peek(3)[2:] not in ("=", "!")) or self.peek(3) == "?P<":
+            self.at = self.text.find(">", self.at) + 1
+            node = self.alternation()
+        else:
+            raise PatternError(f"{self.text!r} has a group (?{self.peek(2)[1:]}...) that is not supported")
+        self.take(")")
+        return node
+
+    def escape(self) -> Expression:
+        char = self.take()
+        if char in "bB" or (char.isdecimal() and char != "0") or char in "kG":
+            raise PatternError(f"{self.text!r} uses \\{char}, which no finite automaton holds exactly")
+        if char in "AzZ" and self.dialect == "rust":
+            return Mark(BEGIN if char == "A" else END)
+        ranges = self.class_escape(char)
+        return CharSet(ranges) if ranges is not None else self.char(self.char_escape(char))
+
+    def class_escape(self, char: str) -> Ranges | None:
+        base = shorthand(char.lower(), self.dialect)
+        if char in "pP" and self.peek():
+            return self.property_class(negated=char == "P")
+        if base is None:
+            return None
+        if char.islower():
+            return base
+        return negated_shorthand(base, char.lower(), self.dialect)
+
+    def property_class(self, *, negated: bool) -> Ranges:
+        if self.peek() == "{":
+            close = self.text.find("}", self.at)
+            name = self.text[self.at + 1 : close]
+            self.at = close + 1
+        else:
+            name = self.take()
+        name = name.removeprefix("gc=").removeprefix("General_Category=").removeprefix("^")
+        name = {"Letter": "L", "Number": "N", "Punctuation": "P", "Uppercase_Letter": "Lu"}.get(name, name)
+        ranges = category(name)
+        if not ranges:
+            raise PatternError(f"{self.text!r} uses the property \\p{{{name}}}, which is not supported")
+        return invert(ranges) if negated else ranges
+
+    def char_escape(self, char: str) -> int:
+        simple = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11, "0": 0, "a": 7, "e": 27}
+        if char in simple:
+            return simple[char]
+        if char in "xu":
+            if self.peek() == "{":
+                close = self.text.find("}", self.at)
+                digits, self.at = self.text[self.at + 1 : close], close + 1
+            else:
+                length = 2 if char == "x" else 4
+                digits, self.at = self.peek(length), self.at + length
+            try:
+                return int(digits, 16)
+            except ValueError:
+                raise PatternError(f"{self.text!r} has a bad \\{char} escape") from None
+        if char == "c":
+            return ord(self.take()) % 32
+        if char.isalpha():
+            raise PatternError(f"{self.text!r} uses \\{char}, which is not supported")
+        return ord(char)
+
+    def char_class(self) -> Ranges:
+        negated = self.peek() == "^"
+        if negated:
+            self.at += 1
+        ranges: list[tuple[int, int]] = []
+        is_first = True
+        while self.peek() != "]" or (is_first and self.dialect == "rust"):
+            if (
+                self.peek(2) in ("&&", "--", "~~")
+                or self.peek(2) == "[:"
+                or (self.peek() == "[" and self.dialect == "rust")
+            ):
+                raise PatternError(f"{self.text!r} nests or combines character classes")
+            ranges.extend(self.class_item(negated=negated))
+            is_first = False
+        self.at += 1
+        found = self.folded(normalized(ranges))
+        return invert(found) if negated else found
+
+    def class_item(self, *, negated: bool) -> Ranges:
+        low = self.class_char(negated=negated)
+        if isinstance(low, tuple):
+            return low
+        if self.peek() == "-" and self.peek(2)[1:] not in ("", "]"):
+            self.at += 1
+            high = self.class_char(negated=negated)
+            if isinstance(high, tuple):
+                return normalized((*high, (low, low), (0x2D, 0x2D)))
+            if high < low:
+                raise PatternError(f"{self.text!r} has a range that falls")
+            return ((low, high),)
+        return ((low, low),)
+
+    def class_char(self, *, negated: bool) -> Ranges | int:
+        char = self.take()
+        if char != "\\":
+            return ord(char)
+        char = self.take()
+        if char == "b":
+            return 8
+        if char == "-":
+            return 0x2D
+        ranges = self.class_escape(char)
+        if ranges is None:
+            return self.char_escape(char)
+        if negated and self.dialect == "rust" and char in "dws":
+            return invert(negated_shorthand(ranges, char, self.dialect))
+        return ranges
+
+
+def _cases(char: str) -> set[str]:
+    return {c for c in (char, char.lower(), char.upper()) if len(c) == 1}
