@@ -12,7 +12,7 @@ from typing import Literal
 
 from pipeline.decoding.code_points import TOP, Ranges, invert, normalized
 
-__all__ = ["Dialect", "category", "negated_shorthand", "shorthand"]
+__all__ = ["Dialect", "alike", "category", "negated_shorthand", "shorthand", "widened"]
 
 Dialect = Literal["rust", "ecma"]
 """Whose reading of a pattern: that of Rust's `regex`, which Pydantic uses, or that of ECMA 262, as in JSON Schema."""
@@ -38,9 +38,29 @@ def negated_shorthand(base: Ranges, name: str, dialect: Dialect) -> Ranges:
     """What is in no reading of the class `name`, whose members here are `base`."""
     if dialect == "ecma":
         return invert(base)
-    # What is unassigned here may be a member in another version of Unicode.
-    unicode = {"d": ("Nd",), "w": ("L", "M", "N", "Pc", "Cf", "So"), "s": ("Z", "Cc")}[name] + ("Cn", "Co")
-    return invert(normalized((*base, *(r for prefix in unicode for r in category(prefix) if r[1] > 0x7F))))
+    unicode = {"d": ("Nd",), "w": ("L", "M", "N", "Pc", "Cf", "So"), "s": ("Z", "Cc")}[name]
+    return invert(widened(normalized((*base, *(r for prefix in unicode for r in category(prefix) if r[1] > 0x7F)))))
+
+
+def widened(ranges: Ranges) -> Ranges:
+    """The members of a Unicode property, and whatever may be one in another version of Unicode: what has no category
+    here."""
+    return normalized((*ranges, *category("Cn"), *category("Co")))
+
+
+@functools.cache
+def alike(char: str) -> frozenset[str]:
+    """Every character that some reading takes for this one where case is ignored, itself among them."""
+    return _by_fold().get(char.casefold(), frozenset()) | {char}
+
+
+@functools.cache
+def _by_fold() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for point in range(TOP + 1):
+        if not 0xD800 <= point <= 0xDFFF:
+            found.setdefault(chr(point).casefold(), set()).add(chr(point))
+    return {fold: frozenset(chars) for fold, chars in found.items() if len(chars) > 1}
 
 
 @functools.cache

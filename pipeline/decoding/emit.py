@@ -62,7 +62,8 @@ class Emitter:
         self._recursive: set[tuple[tuple[int, bool], ...]] = set()
         self._is_extractive = is_extractive
         self.spans: list[SpanKind] = []
-        self._memo: dict[object, Dfa] = {}
+        self._memo: dict[object, tuple[Dfa, int, int, tuple[str, ...]]] = {}
+        """What a node became, and which findings at which path came of it."""
         self._tags = FieldTags()
         self.found = Findings()
         self.is_cut_short = False
@@ -91,14 +92,16 @@ class Emitter:
                 return EMPTY
         memo_key = (key, self._context())
         if memo_key in self._memo:
-            self.found.note(path, self._normalizer.shapes(node))
-            return self._memo[memo_key]
+            made, first, last, known = self._memo[memo_key]
+            self.found.repeat(first, last, known, path)
+            return made
+        start = self.found.count
         self._depths[key] = depth + 1
         try:
             made = self._shapes(node, path)
         finally:
             self._depths[key] = depth
-        self._memo[(key, self._context())] = made
+        self._memo[(key, self._context())] = (made, start, self.found.count, path)
         return made
 
     def _context(self) -> frozenset[tuple[object, int]]:
@@ -238,7 +241,7 @@ class Emitter:
                 case Str():
                     parts.append(self._string(shape, path))
                 case Num():
-                    parts.append(quoted(number_language(shape)))
+                    parts.append(quoted(self._number(replace(shape, span=None), path)))
                 case Bool():
                     parts.append(quoted(booleans(shape)))
             if path:

@@ -186,6 +186,8 @@ class Normalizer:
 
     def _negative(self, schema: Mapping[str, Any]) -> list[Shape]:
         shapes: list[Shape] = []
+        if "$ref" in schema and self.references.ref_hides_siblings:
+            return self._ruled_out("$ref", schema["$ref"])
         ignored = {
             "title",
             "description",

@@ -6,7 +6,7 @@ back references, word boundaries, look-behind.
 
 from __future__ import annotations
 
-from pipeline.decoding.char_classes import Dialect, category, negated_shorthand, shorthand
+from pipeline.decoding.char_classes import Dialect, alike, category, negated_shorthand, shorthand, widened
 from pipeline.decoding.code_points import Ranges, invert, normalized
 from pipeline.decoding.regex_tree import (
     BEGIN,
@@ -54,6 +54,14 @@ class _Parser:
             raise PatternError(f"{self.text!r} is not a regular expression (at character {self.at})")
         self.at += 1
         return char
+
+    def until(self, close: str) -> str:
+        """What stands from here to `close`, which is passed over."""
+        end = self.text.find(close, self.at)
+        if end < 0:
+            raise PatternError(f"{self.text!r} is not a regular expression: nothing closes character {self.at}")
+        found, self.at = self.text[self.at : end], end + 1
+        return found
 
     def parse(self) -> Expression:
         if self.peek(4) == "(?i)":
@@ -135,12 +143,14 @@ class _Parser:
     def char(self, point: int) -> Expression:
         return CharSet(self.folded(((point, point),)))
 
-    def folded(self, ranges: Ranges) -> Ranges:
+    def folded(self, ranges: Ranges, *, is_ruled_out: bool = False) -> Ranges:
+        """The ranges in both cases; where they are ruled out, in every reading of what is the other case."""
         if not self.ignore_case:
             return ranges
         if sum(high - low for low, high in ranges) > 4096:
             raise PatternError(f"{self.text!r} ignores case over a large class")
-        points = {ord(c) for low, high in ranges for p in range(low, high + 1) for c in _cases(chr(p))}
+        cases = alike if is_ruled_out else _cases
+        points = {ord(c) for low, high in ranges for p in range(low, high + 1) for c in cases(chr(p))}
         return normalized((point, point) for point in points)
 
     def group(self) -> Expression:
@@ -154,7 +164,7 @@ class _Parser:
             self.at += 2
             node = self.alternation()
         elif (self.peek(2) == "?<" and self.peek(3)[2:] not in ("=", "!")) or self.peek(3) == "?P<":
-            self.at = self.text.find(">", self.at) + 1
+            self.until(">")
             node = self.alternation()
         else:
             raise PatternError(f"{self.text!r} has a group (?{self.peek(2)[1:]}...) that is not supported")
@@ -170,29 +180,27 @@ class _Parser:
         ranges = self.class_escape(char)
         return CharSet(ranges) if ranges is not None else self.char(self.char_escape(char))
 
-    def class_escape(self, char: str) -> Ranges | None:
+    def class_escape(self, char: str, *, is_ruled_out: bool = False) -> Ranges | None:
         base = shorthand(char.lower(), self.dialect)
         if char in "pP" and self.peek():
-            return self.property_class(negated=char == "P")
+            return self.property_class(is_negated=char == "P", is_ruled_out=is_ruled_out)
         if base is None:
             return None
         if char.islower():
             return base
         return negated_shorthand(base, char.lower(), self.dialect)
 
-    def property_class(self, *, negated: bool) -> Ranges:
-        if self.peek() == "{":
-            close = self.text.find("}", self.at)
-            name = self.text[self.at + 1 : close]
-            self.at = close + 1
-        else:
-            name = self.take()
-        name = name.removeprefix("gc=").removeprefix("General_Category=").removeprefix("^")
+    def property_class(self, *, is_negated: bool, is_ruled_out: bool) -> Ranges:
+        """The members of a property; no more than are sure to be, or no fewer than may be where they are ruled out."""
+        name = self.until("}")[1:] if self.peek() == "{" else self.take()
+        name = name.removeprefix("gc=").removeprefix("General_Category=")
         name = {"Letter": "L", "Number": "N", "Punctuation": "P", "Uppercase_Letter": "Lu"}.get(name, name)
         ranges = category(name)
         if not ranges:
             raise PatternError(f"{self.text!r} uses the property \\p{{{name}}}, which is not supported")
-        return invert(ranges) if negated else ranges
+        if self.dialect == "rust" and is_negated != is_ruled_out:
+            ranges = widened(ranges)
+        return invert(ranges) if is_negated else ranges
 
     def char_escape(self, char: str) -> int:
         simple = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11, "0": 0, "a": 7, "e": 27}
@@ -200,8 +208,7 @@ class _Parser:
             return simple[char]
         if char in "xu":
             if self.peek() == "{":
-                close = self.text.find("}", self.at)
-                digits, self.at = self.text[self.at + 1 : close], close + 1
+                digits = self.until("}")[1:]
             else:
                 length = 2 if char == "x" else 4
                 digits, self.at = self.peek(length), self.at + length
@@ -231,7 +238,7 @@ class _Parser:
             ranges.extend(self.class_item(negated=negated))
             is_first = False
         self.at += 1
-        found = self.folded(normalized(ranges))
+        found = self.folded(normalized(ranges), is_ruled_out=negated)
         return invert(found) if negated else found
 
     def class_item(self, *, negated: bool) -> Ranges:
@@ -257,7 +264,7 @@ class _Parser:
             return 8
         if char == "-":
             return 0x2D
-        ranges = self.class_escape(char)
+        ranges = self.class_escape(char, is_ruled_out=negated)
         if ranges is None:
             return self.char_escape(char)
         if negated and self.dialect == "rust" and char in "dws":

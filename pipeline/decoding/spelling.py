@@ -37,7 +37,7 @@ def number_language(shape: Num) -> Dfa:
         return union([_value(value, is_integer=shape.is_integer) for value in sorted(shape.only)]).minimized()
     if shape.is_free and not shape.is_integer:
         return open_number() if shape.is_open else free_number()
-    multiple = _common_multiple(shape.multiples)
+    multiple = _common_multiple((*shape.multiples, Decimal(1)) if shape.is_integer else shape.multiples)
     if shape.is_integer:
         digits = shape.whole_digits if shape.whole_digits < MAX_SIGNIFICANT_DIGITS else MAX_INTEGER_DIGITS
         language = integers(shape.bounds, int(multiple or 1), digits)

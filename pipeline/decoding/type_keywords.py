@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.decoding.automata import Dfa, StateLimitError, intersect
 from pipeline.decoding.char_classes import Dialect
 from pipeline.decoding.formats import format_language, string_language
-from pipeline.decoding.numbers import MAX_SIGNIFICANT_DIGITS, Bounds
+from pipeline.decoding.numbers import MAX_SIGNIFICANT_DIGITS, Bounds, NumberTooFineError
 from pipeline.decoding.refusals import RefusedError
 from pipeline.decoding.regex import compile_pattern, full_match
 from pipeline.decoding.regex_parser import PatternError
@@ -67,8 +67,6 @@ def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
 def _number(schema: Mapping[str, Any], *, is_integer: bool) -> Num:
     bounds = bounds_of(schema)
     multiples = (Decimal(str(schema["multipleOf"])),) if "multipleOf" in schema else ()
-    if is_integer and multiples and multiples[0] != multiples[0].to_integral_value():
-        multiples = (multiples[0] * (Decimal(1) / multiples[0]),) if Decimal(1) % multiples[0] == 0 else multiples
     if not is_integer and multiples and not _is_dyadic(multiples[0]):
         # Validators divide doubles; below a million units they agree with exact arithmetic.
         reach = multiples[0] * 999_999
@@ -119,20 +117,22 @@ def _decimal(settings: Mapping[str, Any]) -> list[Shape]:
     # A JSON number is read as a double on its way, which must not carry it over a bound.
     limit = _DECIMAL_DIGITS if bounds.is_free else MAX_SIGNIFICANT_DIGITS
     number = replace(exact, significant=min(exact.significant, limit), whole_digits=min(exact.whole_digits, limit))
-    return [number, Str(number_language(exact), kind="decimal")]
+    try:
+        return [number, Str(number_language(exact), kind="decimal")]
+    except NumberTooFineError as error:
+        exact = replace(exact, multiples=(), bounds=Bounds())
+        return [number, Str(number_language(exact), notes=(f"range and multiple: {error}",), kind="decimal")]
 
 
 def _string(schema: Mapping[str, Any], dialect: Dialect) -> Str:
     notes: list[str] = []
-    languages: list[Dfa] = []
+    whole: Dfa | None = None
     for keyword, made in _languages(schema, dialect):
         try:
-            languages.append(made())
+            language = made()
+            whole = language if whole is None else intersect(whole, language, state_limit=60_000).minimized()
         except (PatternError, StateLimitError) as error:
             notes.append(f"{keyword}: {error}")
-    whole: Dfa | None = None
-    for language in languages:
-        whole = language if whole is None else intersect(whole, language, state_limit=60_000).minimized()
     inner = (Term(schema["x-json"]),) if "x-json" in schema else None
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
     if schema.get("format") in ("base64", "base64url") and (least or most is not None):
@@ -176,7 +176,6 @@ def _array(schema: Mapping[str, Any]) -> Arr:
 
 
 def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
-    notes: list[str] = []
     patterns: list[tuple[Dfa, Node]] = []
     for pattern, demand in schema.get("patternProperties", {}).items():
         try:
@@ -195,5 +194,5 @@ def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
     most = schema.get("maxProperties")
     return Obj(
         (layer,), tuple(required) if isinstance(required, list) else (), names,
-        int(schema.get("minProperties", 0)), None if most is None else int(most), tuple(notes),
+        int(schema.get("minProperties", 0)), None if most is None else int(most),
     )  # fmt: skip

@@ -7,16 +7,19 @@ import ipaddress
 import json
 import re
 from decimal import Decimal
+from typing import Annotated
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field, create_model
 
+from pipeline.decoding import Verdict, compile_grammar
 from pipeline.decoding.formats import string_language
 from pipeline.decoding.jsontext import json_string, string_of
 from pipeline.decoding.numbers import Bounds, integers, numbers
 from pipeline.decoding.regex import compile_pattern
-from pipeline.decoding.regex_parser import PatternError
+from pipeline.decoding.regex_parser import PatternError, parse_pattern
 from pipeline.decoding.strings import any_string
 
 PATTERNS = [
@@ -105,3 +108,51 @@ def test_ipv6_holds_every_compressed_address(address: ipaddress.IPv6Address) -> 
 def test_ipv6_holds_nothing_else(text: str) -> None:
     if string_language({"kind": "ipv6"}).accepts(map(ord, text)):
         ipaddress.IPv6Address(text)
+
+
+@pytest.mark.parametrize("multiple", ["1.5", "0.3", "2.5", "0.25", "7"])
+def test_integers_hold_multiples_that_are_none(multiple: str) -> None:
+    """Fails when a multiple is cut to an integer."""
+    grammar = compile_grammar({"type": "integer", "multipleOf": float(multiple)})
+    found = [number for number in range(61) if grammar.automaton.accepts(str(number).encode())]
+    assert found == [number for number in range(61) if Decimal(number) % Decimal(multiple) == 0]
+
+
+@pytest.mark.parametrize("pattern", [r"\p{Lu", r"\p{^L}", r"\u{41", "(?P<name", r"(?<n", r"[a-", r"(a", r"a{2"])
+def test_what_is_not_closed_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        parse_pattern(pattern, "rust")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?i)^[^k]$", "(?i)^[^s]$", r"^[^\p{L}]$", r"^[\P{L}]$", "(?i)^[^a-z]$", r"^\P{Lu}$", r"^[^\P{Lu}]$"]
+)
+@pytest.mark.parametrize("char", ["k", "K", "\u212a", "s", "\u017f", "L", "1", "é", "_", "\u0378"])
+def test_negated_classes_allow_no_more_than_pydantic_does(pattern: str, char: str) -> None:
+    """Fails when `_cases` says what a class that is ruled out holds."""
+    model = create_model("Model", value=(str, Field(pattern=pattern)))
+    if compile_pattern(pattern, "rust").accepts([ord(char)]):
+        model(value=char)
+
+
+def test_a_type_at_two_paths_is_said_to_be_checked_afterwards_at_both() -> None:
+    """Fails when what was found of a node is not repeated where the node is met again."""
+
+    class Part(BaseModel):
+        code: Annotated[str, Field(max_length=100_000)]
+
+    class Whole(BaseModel):
+        first: Part
+        second: Part
+        more: list[Part]
+
+    verdicts = {item.path: item.verdict for item in compile_grammar(Whole).verdicts}
+    assert [verdicts[path] for path in ("first.code", "second.code", "more[].code")] == [Verdict.WIDENED] * 3
+
+
+def test_a_decimal_whose_multiple_is_too_fine_is_checked_afterwards() -> None:
+    class Grain(BaseModel):
+        grams: Annotated[Decimal, Field(multiple_of=25_000)]
+
+    verdicts = {item.path: item.verdict for item in compile_grammar(Grain).verdicts}
+    assert verdicts["grams"] is Verdict.WIDENED
