@@ -104,6 +104,7 @@ def _job(server: S3Server, model: Path, output: str) -> dict[str, Any]:
     job["input"]["uri"] = f"s3://{_BUCKET}/receipts/"
     job["output"]["uri"] = output
     job["model"]["name"] = str(model)
+    job["cluster"]["cpus_per_engine"] = os.cpu_count() or 1
     job["s3"] = {"endpoint_url": server.endpoint_url, "region": server.environment()["AWS_DEFAULT_REGION"]}
     return job
 

@@ -210,7 +210,7 @@ class ClusterSpec(_Section):
     """On one machine; 0 runs on CPU.  A model divided among more (`model.engine.tensor_parallel_size`) takes one GPU
     for each of its ranks, on as few machines as there are."""
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
-    """CPUs that Ray keeps for one engine."""
+    """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""
     concurrency: PositiveInt = 64
     """Documents in flight in one engine."""
     wait_s: PositiveFloat = 600.0

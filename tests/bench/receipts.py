@@ -112,7 +112,12 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
             "decoding": {**decoding, "max_tokens": max_tokens, "date_order": "dmy"},
             "truncation": {"policy": "close" if decoding["guide"] == "recordmill" else "reject"},
             "output": {"uri": f"s3://bench/runs/{variant}/"},
-            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": 32},
+            "cluster": {
+                "engines": 1,
+                "gpus_per_engine": 0,
+                "cpus_per_engine": os.cpu_count(),
+                "concurrency": 32,
+            },
             "s3": {"endpoint_url": server.endpoint_url, "region": server.environment()["AWS_DEFAULT_REGION"]},
         },
         source=variant,
