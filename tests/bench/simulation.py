@@ -13,6 +13,7 @@ import argparse
 import heapq
 import itertools
 import json
+import logging
 import math
 import platform
 import random
@@ -287,6 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         engines = max(1, documents // chosen.documents_per_engine)
         print(json.dumps(asdict(measure(documents, engines, chosen.shard_rows, weather, chosen.seed))))
         return 0
+    logging.disable(logging.WARNING)  # every engine that is lost is a line
     print("command  python -m tests.bench.simulation", *(arguments or sys.argv[1:]))
     print("python", platform.python_version(), platform.platform(), weather)
     rest = ["--documents-per-engine", str(chosen.documents_per_engine), "--shard-rows", str(chosen.shard_rows)]
