@@ -112,7 +112,7 @@ def _spec(model: Path, guide: str, truncation: dict[str, Any]) -> JobSpec:
     return parse_spec(
         {
             "name": "budgets",
-            "input": {"uri": "/none/"},
+            "input": {"uri": "/none/in/"},
             "record": "schemas.scanned_receipt:ScannedReceipt",
             "prompt": {"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
             "model": {
