@@ -2,7 +2,9 @@
 
 Work is pulled.  A worker has one task at a time, and a second one to prefetch while there is plenty.  A task that was
 running when its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
-Every event costs the logarithm of the number of delayed tasks at most.
+When nothing waits and a worker is idle, it gets a task that has fallen behind on another one, and the first to commit
+counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks").  Every event costs the logarithm of the
+number of delayed tasks at most, and at the end of a run the number of workers.
 
     waiting ──► running ──► done
        ▲           ├──► delayed (failed) ──► waiting          until attempts run out ──► given up
@@ -27,6 +29,9 @@ PREFETCH = 2
 """Tasks one worker holds at most: the one it works on, and the one it takes documents from next."""
 DEATHS_BEFORE_DIVIDING = 2
 """A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
+BEHIND = 2.0
+"""A task has fallen behind when it is held for so many times as long as those that finished, on average."""
+FINISHED_BEFORE_JUDGING = 8
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
 
@@ -54,6 +59,11 @@ class Task:
     def is_half(self) -> bool:
         return self.merge is None and self.task_id != self.root_id
 
+    @property
+    def is_planned(self) -> bool:
+        """Whether it is a whole shard of the plan."""
+        return self.task_id == self.root_id
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -70,6 +80,10 @@ class _Entry:
     attempts: int = 0
     failures: int = 0
     deaths: int = 0
+    holders: int = 0
+    """Workers that have it now: two, where it had fallen behind."""
+    handed_at: float = 0.0
+    """To the first of them."""
 
 
 @dataclass(slots=True)
@@ -108,6 +122,9 @@ class Dispatcher:
         self._rng = rng or random.Random()
         self._tickets = 0
         self._placed = 0
+        self._now = 0.0
+        self._finished = 0
+        self._held_s = 0.0
         self._open = len(self._waiting)
         self.done: set[str] = set()
         self.given_up: dict[str, RecordmillError] = {}
@@ -145,6 +162,7 @@ class Dispatcher:
 
     def assign(self, now: float) -> list[Assignment]:
         """What to hand out now.  Suspects go to idle workers, alone; every worker gets a first task before a second."""
+        self._now = now
         while self._delayed and self._delayed[0][0] <= now:
             self._enqueue(heapq.heappop(self._delayed)[2])
         assigned = []
@@ -156,12 +174,27 @@ class Dispatcher:
         while len(self._busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(self._workers):
             worker_id = next(iter(self._busy))
             assigned.append(self._hand(worker_id, self._waiting.popleft(), is_alone=False))
+        while self._idle and (late := self._fallen_behind()) is not None:
+            assigned.append(self._hand(next(iter(self._idle)), late, is_alone=False))
         return assigned
+
+    def _fallen_behind(self) -> _Entry | None:
+        """The task that one worker has held for the longest time, if that is unusually long."""
+        if self._finished < FINISHED_BEFORE_JUDGING:
+            return None
+        held = (entry for worker in self._workers.values() for entry in worker.running.values())
+        alone = [entry for entry in held if entry.holders == 1 and not entry.deaths and entry.task.is_planned]
+        late = min(alone, key=lambda entry: entry.handed_at, default=None)
+        if late is None or self._now - late.handed_at <= BEHIND * self._held_s / self._finished:
+            return None
+        return late
 
     def finished(self, worker_id: str, task_id: str) -> str | None:
         """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
         entry = self._take(worker_id, task_id)
         self._workers[worker_id].failures_in_a_row = 0
+        self._finished += 1
+        self._held_s += self._now - entry.handed_at
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
             return None
@@ -173,13 +206,16 @@ class Dispatcher:
         """An attempt failed and its worker lives; returns the planned shard's id."""
         entry = self._take(worker_id, task_id)
         self._workers[worker_id].failures_in_a_row += 1
-        self._count_failure(entry, error, now)
+        if self._is_open(entry):
+            self._count_failure(entry, error, now)
         return entry.task.root_id
 
     def lost(self, worker_id: str, error: RecordmillError, now: float) -> tuple[str, ...]:
         """A worker is gone; returns the ids of the tasks it held.  Each is a suspect."""
         worker = self._remove(worker_id)
         for entry in worker.running.values():
+            if not self._is_open(entry):
+                continue
             if entry.task.merge is not None:
                 self._count_failure(entry, error, now)
             else:
@@ -190,15 +226,21 @@ class Dispatcher:
     def released(self, worker_id: str) -> tuple[str, ...]:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
         worker = self._remove(worker_id)
-        for entry in reversed(worker.running.values()):
+        for entry in filter(self._is_open, reversed(worker.running.values())):
             (self._suspects if entry.deaths else self._waiting).appendleft(entry)
         return tuple(worker.running)
+
+    def _is_open(self, entry: _Entry) -> bool:
+        """Whether nobody else has the task, and it is not done."""
+        return not entry.holders and entry.task.root_id not in self.done
 
     def _remove(self, worker_id: str) -> _Worker:
         self._idle.pop(worker_id, None)
         self._busy.pop(worker_id, None)
         worker = self._workers.pop(worker_id)
         self._placed -= len(worker.running)
+        for entry in worker.running.values():
+            entry.holders -= 1
         return worker
 
     def _judge(self, entry: _Entry, now: float) -> None:
@@ -261,6 +303,8 @@ class Dispatcher:
         worker.running[entry.task.task_id] = entry
         worker.is_alone = is_alone
         entry.attempts += 1
+        entry.holders += 1
+        entry.handed_at = self._now if entry.holders == 1 else entry.handed_at
         self._placed += 1
         self._file(worker_id)
         return Assignment(worker_id, entry.task, entry.attempts)
@@ -269,6 +313,7 @@ class Dispatcher:
         worker = self._workers[worker_id]
         entry = worker.running.pop(task_id)
         worker.is_alone = False
+        entry.holders -= 1
         self._placed -= 1
         self._file(worker_id)
         return entry

@@ -58,8 +58,7 @@ async def _run(count: int, record: str, seed: int) -> int:
     assert job.guide is not None
     least = job.guide.least_tokens
     rows = [
-        Row(index, Document(sample.document_id, sample.text))
-        for index, sample in enumerate(receipts(count, seed=seed))
+        Row(index, Document(sample.document_id, sample.text)) for index, sample in enumerate(receipts(count, seed=seed))
     ]
     table = Table(title=f"{count} documents, {record}, least record {least} tokens", title_justify="left")
     for name in ("budget", "complete", "valid", "closed", "most tokens", "seconds"):

@@ -1,0 +1,107 @@
+"""What becomes of a task that has fallen behind while a worker is idle: two workers have it, and it is done once."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pipeline.core.document import Shard
+from pipeline.core.errors import EngineDeadError, EngineError
+from pipeline.run.dispatch import BEHIND, FINISHED_BEFORE_JUDGING, Assignment, Dispatcher
+from tests.unit.run.simulated import shard_of
+
+USUAL_S = 10.0
+ERROR = EngineDeadError("gone")
+
+
+def _late() -> tuple[Dispatcher, str, float]:
+    """A dispatcher with one task left, on worker `slow` since 0, while `quick` is idle; the task; the time now."""
+    shards: dict[str, Shard] = {
+        shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(FINISHED_BEFORE_JUDGING + 1))
+    }
+    dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
+    dispatcher.add_worker("slow")
+    (first,) = (item for item in dispatcher.assign(0.0) if item.task.task_id == next(iter(shards)))
+    for prefetched in [name for name in dispatcher.running("slow") if name != first.task.task_id]:
+        dispatcher.finished("slow", prefetched)
+    dispatcher.add_worker("quick")
+    now = 0.0
+    while len(dispatcher.done) < FINISHED_BEFORE_JUDGING:
+        handed = [item for item in dispatcher.assign(now) if item.worker_id == "quick"]
+        now += USUAL_S
+        dispatcher.assign(now)
+        for name in dispatcher.running("quick"):
+            dispatcher.finished("quick", name)
+        for name in [name for name in dispatcher.running("slow") if name != first.task.task_id]:
+            dispatcher.finished("slow", name)
+        assert handed or dispatcher.done
+    assert dispatcher.running("slow") == (first.task.task_id,)
+    return dispatcher, first.task.task_id, now
+
+
+def _doubled() -> tuple[Dispatcher, str, float]:
+    dispatcher, task_id, now = _late()
+    now += BEHIND * USUAL_S * FINISHED_BEFORE_JUDGING
+    assert [(item.worker_id, item.task.task_id) for item in dispatcher.assign(now)] == [("quick", task_id)]
+    return dispatcher, task_id, now
+
+
+def test_an_idle_worker_gets_what_has_fallen_behind_once_and_under_another_number() -> None:
+    """Fails when `assign` does not ask `_fallen_behind`."""
+    dispatcher, task_id, now = _late()
+    assert dispatcher.assign(0.0) == []
+    (again,) = dispatcher.assign(now + BEHIND * USUAL_S * FINISHED_BEFORE_JUDGING)
+    assert (again.worker_id, again.task.task_id, again.attempt) == ("quick", task_id, 2)
+    dispatcher.add_worker("third")
+    assert dispatcher.assign(now + 1e6) == []
+
+
+@pytest.mark.parametrize("first", ["quick", "slow"])
+def test_the_first_to_finish_ends_it_and_the_other_changes_nothing(first: str) -> None:
+    dispatcher, task_id, now = _doubled()
+    assert dispatcher.finished(first, task_id) == task_id
+    assert dispatcher.is_finished
+    second = "slow" if first == "quick" else "quick"
+    dispatcher.lost(second, ERROR, now)
+    assert dispatcher.is_finished
+    assert dispatcher.open_tasks == 0
+    assert not dispatcher.given_up
+
+
+def test_both_finish_and_it_counts_once() -> None:
+    dispatcher, task_id, _ = _doubled()
+    dispatcher.finished("slow", task_id)
+    dispatcher.finished("quick", task_id)
+    assert dispatcher.is_finished
+    assert dispatcher.open_tasks == 0
+
+
+@pytest.mark.parametrize("what", ["lost", "failed", "released"])
+def test_what_befalls_one_of_them_is_no_fault_of_the_task_while_the_other_has_it(what: str) -> None:
+    """Fails when `_is_open` does not look at the other holder."""
+    dispatcher, task_id, now = _doubled()
+    if what == "lost":
+        dispatcher.lost("slow", ERROR, now)
+    elif what == "failed":
+        dispatcher.failed("slow", task_id, EngineError("no"), now)
+    else:
+        dispatcher.released("slow")
+    assert dispatcher.next_due() is None
+    assert dispatcher.finished("quick", task_id) == task_id
+    assert dispatcher.is_finished
+
+
+def test_when_both_are_lost_it_is_a_suspect_like_any_other() -> None:
+    dispatcher, task_id, now = _doubled()
+    dispatcher.lost("slow", ERROR, now)
+    dispatcher.lost("quick", ERROR, now)
+    assert not dispatcher.is_finished
+    due = dispatcher.next_due()
+    assert due is not None
+    dispatcher.add_worker("new")
+    (again,) = dispatcher.assign(due)
+    assert isinstance(again, Assignment)
+    assert (again.task.task_id, again.attempt) == (task_id, 3)
+    assert dispatcher.finished("new", task_id) == task_id
+    assert dispatcher.is_finished
