@@ -1,6 +1,6 @@
 """Batch extraction: documents in Parquet on S3, guided vLLM engines on Ray, one honest outcome for each document.
 
-    from pipeline import JobSpec, run, read_records         # a whole job, and its rows
+    from pipeline import parse_spec, run_job, read_records  # a whole job, and its rows
     from pipeline import compile_grammar, compile_guide     # a guide for an engine of your own
 
 Importing this loads neither Ray, vLLM nor torch; names are loaded when they are first used.
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from pipeline.core.span import Span
     from pipeline.core.spec import JobSpec, parse_spec
     from pipeline.decoding import Cursor, Grammar, Guide, Vocabulary, compile_grammar, compile_guide, lint_fields
-    from pipeline.run.job import RunResult, run
+    from pipeline.run.job import RunResult
+    from pipeline.run.job import run as run_job
     from pipeline.storage.reader import read_records
 
 _HOMES = {
+    # `run` alone would be the package of that name.
     "Cause": "pipeline.core.outcome",
     "Cursor": "pipeline.decoding",
     "Grammar": "pipeline.decoding",
@@ -37,7 +39,7 @@ _HOMES = {
     "lint_fields": "pipeline.decoding",
     "parse_spec": "pipeline.core.spec",
     "read_records": "pipeline.storage.reader",
-    "run": "pipeline.run.job",
+    "run_job": "pipeline.run.job:run",
 }
 
 __all__ = [
@@ -57,11 +59,12 @@ __all__ = [
     "lint_fields",
     "parse_spec",
     "read_records",
-    "run",
+    "run_job",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute or name)

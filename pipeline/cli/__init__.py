@@ -11,6 +11,7 @@ starter/     what `init` copies
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -18,6 +19,11 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code; see `core.errors` for what the codes mean."""
-    from pipeline.cli.app import run_command
+    try:
+        from pipeline.cli.app import run_command
 
-    return run_command(arguments)
+        return run_command(arguments)
+    except KeyboardInterrupt:
+        # Before or after what the commands themselves guard, such as a second's import.
+        print("recordmill: interrupted", file=sys.stderr)  # noqa: T201
+        return 130

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
+from pipeline.cli.output import notes
 from pipeline.cli.specs import Endpoint, Region, s3_settings
 from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
 from pipeline.core.spec import S3Spec
@@ -154,12 +155,34 @@ def export(
     if out is None:
         count = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
     else:
-        partial = out.with_name(f".{out.name}.partial")
-        with partial.open("wb") as file:
-            count = export_records(dataset, to, file, with_audit=is_all)
-        partial.replace(out)
-    Console(stderr=True).print(f"{count} rows")
+        count = _into_file(dataset, to, out, with_audit=is_all)
+    notes().print(f"{count} rows")
+    if missing := _missing(prefix, endpoint_url, region):
+        notes().print(f"[bold yellow]{prefix} is not complete:[/] {missing}")
     return 0
+
+
+def _into_file(dataset: ds.Dataset, to: ExportFormat, out: Path, *, with_audit: bool) -> int:
+    """Written beside its place and moved there, so that a reader never sees half of it."""
+    partial = out.with_name(f".{out.name}.partial")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            count = export_records(dataset, to, file, with_audit=with_audit)
+        partial.replace(out)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}") from error
+    return count
+
+
+def _missing(prefix: str, endpoint_url: str | None, region: str | None) -> str | None:
+    """What a run's rows lack, in words; None where they are all there."""
+    store, layout, stored = _opened(prefix, endpoint_url, region)
+    found = build_report(store, layout, stored.plan)
+    if found.is_complete:
+        return None
+    left_out = f", and {len(found.unreadable)} input objects were left out" if found.unreadable else ""
+    return f"{found.balance.documents_missing} of {found.balance.documents_planned} documents have no outcome{left_out}"
 
 
 def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, region: str | None) -> int:
@@ -170,7 +193,8 @@ def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, regio
             f"{prefix} is not complete, and a table takes a run once; see `recordmill status {prefix}`"
         )
     settings = s3_settings(endpoint_url, region)
-    source = f"{layout.prefix} {stored.plan.fingerprint}"
+    place = layout.prefix if layout.prefix.startswith("s3://") else f"{Path(layout.prefix).resolve()}/"
+    source = f"{place} {stored.plan.fingerprint}"
     count = append_to_delta(_rows(prefix, rows, settings), table, settings, source=source, with_audit=rows is Rows.ALL)
     said = f"{table} has this run already" if count is None else f"{count} rows appended to {table}"
     Console(stderr=True).print(said, markup=False, soft_wrap=True)

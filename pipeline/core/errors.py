@@ -18,6 +18,7 @@
     ├── ClusterError                    exit 3  Ray gave out, or lacks what the run needs
     ├── LimitReachedError               exit 1  a limit of the job spec stopped the run
     ├── IncompleteError                 exit 1  not every planned document has an outcome
+    │   └── LeftOutError                exit 1  input objects could not be read when the run was planned
     ├── VerificationError               exit 1  what is stored contradicts the plan
     └── InterruptedRunError             exit 130
 
@@ -39,6 +40,7 @@ __all__ = [
     "IncompleteError",
     "InputError",
     "InterruptedRunError",
+    "LeftOutError",
     "LimitReachedError",
     "RecordImportError",
     "RecordmillError",
@@ -170,6 +172,12 @@ class IncompleteError(RecordmillError):
     """Not every planned document has an outcome."""
 
     hint = "run the same command again to resume"
+
+
+class LeftOutError(IncompleteError):
+    """Input objects could not be read when the run was planned; their documents are not in it."""
+
+    hint = "mend them, and run the job over them under a prefix of its own"
 
 
 class VerificationError(RecordmillError):

@@ -5,6 +5,7 @@ Unknown keys are refused; every default is written into the stored effective spe
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -50,6 +51,13 @@ def _checked_uri(uri: str) -> str:
     if parts.scheme == "s3" and not parts.netloc:
         raise ValueError(f"{uri!r} names no bucket")
     return uri
+
+
+def _placed(uri: str) -> str:
+    """The same place always spelt alike, and ending in a slash; for telling whether one holds another."""
+    parts = urlsplit(uri)
+    place = uri if parts.scheme == "s3" else os.path.abspath(parts.path if parts.scheme == "file" else uri)
+    return place.rstrip("/") + "/"
 
 
 Uri = Annotated[str, Field(min_length=1)]
@@ -277,13 +285,13 @@ class JobSpec(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        output = self.output.uri.rstrip("/") + "/"
+        output = _placed(self.output.uri)
         for uri in self.input.uris:
-            if uri.startswith(output) or uri.rstrip("/") + "/" == output:
+            if _placed(uri).startswith(output):
                 raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
-            if output.startswith(re.split(r"[*?\[]", uri)[0].rstrip("/") + "/"):
+            if output.startswith(_placed(re.split(r"[*?\[]", uri)[0])):
                 raise ValueError(f"output.uri {self.output.uri!r} lies inside the input {uri!r}")
-        if self.rerun is not None and self.rerun.of.rstrip("/") + "/" == output:
+        if self.rerun is not None and _placed(self.rerun.of) == output:
             raise ValueError(f"output.uri {self.output.uri!r} is the run that is to be run again; choose another")
         if self.truncation.escalate and self.truncation.escalate[0] <= self.decoding.max_tokens:
             raise ValueError(

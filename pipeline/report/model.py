@@ -227,7 +227,7 @@ class Report(Value):
     output_uri: str
     balance: Balance
     is_complete: bool
-    """`balance.is_balanced`, written out for readers of the JSON."""
+    """Whether every planned document has exactly one outcome, and no input object was left out of the plan."""
     counts: tuple[CauseCount, ...]
     """In the order of the statuses, within one by falling number."""
     shards_planned: Count

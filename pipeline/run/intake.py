@@ -29,8 +29,8 @@ class Row:
 
 
 def synthetic_id(piece: Piece, row: int) -> str:
-    """The id of a row that cannot be read: `unreadable:<object basename>#<row group>:<row>`, rows from 0."""
-    return f"unreadable:{piece.uri.rstrip('/').rpartition('/')[2]}#{piece.row_group}:{row}"
+    """The id of a row that cannot be read: `unreadable:<uri>#<row group>:<row>`, rows from 0."""
+    return f"unreadable:{piece.uri}#{piece.row_group}:{row}"
 
 
 def is_synthetic_id(document_id: str | None) -> bool:

@@ -16,6 +16,7 @@ from pipeline.core.errors import (
     FingerprintError,
     IncompleteError,
     InterruptedRunError,
+    LeftOutError,
     RecordmillError,
     StorageError,
 )
@@ -191,7 +192,8 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
     """Looks at the store once more: what is committed is what is listed.
 
     Raises:
-        IncompleteError: planned shards have no part, or input objects could not be planned.
+        IncompleteError: planned shards have no part.
+        LeftOutError: input objects could not be planned.
     """
     missing = ledger.reconcile(_parts(prepared))
     prefix = prepared.layout.prefix
@@ -201,7 +203,7 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
         raise IncompleteError(f"{prefix}: {documents} documents of {len(missing)} shards have no outcome: {named}")
     left_out = [item for item in prepared.stored.plan.objects if item.unreadable is not None]
     if left_out:
-        raise IncompleteError(
+        raise LeftOutError(
             f"{prefix}: {len(left_out)} input objects could not be read when the run was planned, "
             f"the first is {left_out[0].uri}: {left_out[0].unreadable}"
         )

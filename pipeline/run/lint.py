@@ -6,7 +6,7 @@ What needs the model's tokenizer is left out, and the reason given, where there 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from pipeline.core.errors import RecordmillError
 from pipeline.core.spec import JobSpec
-from pipeline.decoding import FieldVerdict, Guide, Verdict, Vocabulary, compile_grammar, compile_guide, lint_fields
+from pipeline.decoding import Guide, Verdict, Vocabulary, compile_grammar, compile_guide, lint_fields
 from pipeline.decoding.lint import Advice, advise, advise_budget
 from pipeline.decoding.pydantic_schema import schema_of_type
 from pipeline.decoding.schema_fields import RECORD, SchemaField, fields_of
@@ -92,27 +92,30 @@ def lint(spec: JobSpec, base: Path) -> Lint:
         vocabulary = Vocabulary.from_tokenizer(tokenizer)
     except RecordmillError as error:
         return replace(linted, no_sizes=error.message.partition(". ")[0])
-    return _measured(linted, spec, record, tokenizer, _guide(record, spec, verdicts, vocabulary))
-
-
-def _guide(
-    record: type[BaseModel], spec: JobSpec, verdicts: Iterable[FieldVerdict], vocabulary: Vocabulary
-) -> Guide | None:
-    """The guide with extractive fields as plain ones: what those take depends on the document."""
     if any(item.verdict is Verdict.REFUSED for item in verdicts):
-        return None
-    grammar = compile_grammar(record, recursion_depth=spec.decoding.recursion_depth, extractive=False)
-    return compile_guide(grammar, vocabulary)
+        return _measured(linted, spec, record, tokenizer, None, None)
+
+    def compiled(*, extractive: bool) -> Guide:
+        depth = spec.decoding.recursion_depth
+        return compile_guide(compile_grammar(record, recursion_depth=depth, extractive=extractive), vocabulary)
+
+    # A least record can be shown with extractive fields as plain ones alone: what those take depends on the document.
+    plain = compiled(extractive=False)
+    own = compiled(extractive=True) if spec.decoding.extractive else plain
+    return _measured(linted, spec, record, tokenizer, plain, own.least_tokens)
 
 
-def _measured(linted: Lint, spec: JobSpec, record: type[BaseModel], tokenizer: Any, guide: Guide | None) -> Lint:
+def _measured(
+    linted: Lint, spec: JobSpec, record: type[BaseModel], tokenizer: Any, guide: Guide | None, own_least: int | None
+) -> Lint:
+    """With tokens: of the plain guide by field, and as a whole the least that a run asks for."""
     likely, likely_from = likely_tokens(spec, record, tokenizer)
     least: Counter[str] = Counter()
     text = ""
     if guide is not None:
         least, text = least_record(guide)
     total = round(sum(likely.values()))
-    sizes = Sizes(None if guide is None else guide.least_tokens, text, total, likely_from)
+    sizes = Sizes(own_least, text, total, likely_from)
     said = advise_budget(spec.decoding.max_tokens, sizes.least, total)
     fields = tuple(
         replace(

@@ -104,6 +104,7 @@ def verify_parts(
     for checked in _bounded_map(check, shards.items()):
         found += checked.documents
         problems += checked.problems
+    problems += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.objects if item.unreadable]
     problems += _against_report(store, layout, stored)
     return Verification(len(shards), plan.rows, found, tuple(problems))
 

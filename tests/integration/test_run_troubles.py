@@ -81,7 +81,9 @@ def test_damaged_objects_are_named_and_the_rest_completes(s3_bucket: str, s3_ser
     assert "empty.parquet" in str(result.error)
     assert result.report is not None
     assert [item.uri.rpartition("/")[2] for item in result.report.unreadable] == ["empty.parquet", "torn.parquet"]
-    lost = [f"unreadable:{name}.parquet#0:{row}" for name in ("flipped", "vanishing") for row in range(20)]
+    lost = [
+        f"unreadable:{s3_bucket}in/{name}.parquet#0:{row}" for name in ("flipped", "vanishing") for row in range(20)
+    ]
     rows = assert_each_once(spec, [row["document_id"] for row in documents(40)] + lost)
     assert {row["_cause"] for row in rows if row["_document_id"] in lost} == {"unreadable"}
     assert sum(row["_status"] == "valid" for row in rows) == 40

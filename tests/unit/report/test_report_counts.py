@@ -110,6 +110,8 @@ def test_a_part_that_cannot_be_read_is_missing_and_a_problem() -> None:
 
 def test_an_unreadable_input_object_is_named() -> None:
     report = report_of(plan_of(1, unreadable="12 bytes are no Parquet"), {0: [valid("a")]})
+    assert report.balance.is_balanced
+    assert not report.is_complete
     assert [(entry.uri, entry.reason) for entry in report.unreadable] == [
         ("s3://docs/bad.parquet", "12 bytes are no Parquet")
     ]

@@ -86,8 +86,11 @@ def test_rows_after_the_damage_are_failed_under_ids_of_their_place(error: Except
     assert isinstance(rows[0].content, Document)
     lost = [row.content for row in rows[1:]]
     assert all(isinstance(item, Outcome) and item.cause is Cause.UNREADABLE for item in lost)
-    assert [item.document_id for item in lost] == ["unreadable:a.parquet#3:11", "unreadable:a.parquet#3:12"]
-    assert synthetic_id(PIECE, 11) == "unreadable:a.parquet#3:11"
+    assert [item.document_id for item in lost] == [
+        "unreadable:s3://b/in/a.parquet#3:11",
+        "unreadable:s3://b/in/a.parquet#3:12",
+    ]
+    assert synthetic_id(PIECE, 11) == "unreadable:s3://b/in/a.parquet#3:11"
 
 
 def test_fewer_and_more_rows_than_planned_are_no_silence() -> None:

@@ -1,0 +1,58 @@
+"""`recordmill export`: what is missing is said, folders are made, a Delta table has a run once however it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from pipeline.cli import main
+from pipeline.run.fingerprint import Identity
+from pipeline.run.plan import StoredPlan, write_plan
+from pipeline.storage.layout import RunLayout
+from tests.unit.report.runs import Run, plan_of, valid
+
+
+def _run(folder: Path, *, parts: int) -> Path:
+    """A run of two shards of two documents, of which the first `parts` stand."""
+    run, plan = Run(RunLayout(f"{folder}/run/")), plan_of(2, 2)
+    write_plan(run.store, run.layout, StoredPlan(plan, Identity({})), attempt="a")
+    for position in range(parts):
+        run.put_part(plan, position, [valid(f"d{position}"), valid(f"e{position}")])
+    return folder / "run"
+
+
+def test_an_export_of_part_of_a_run_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = _run(tmp_path, parts=1)
+    assert main(["export", str(run), "--to", "csv", "-o", str(tmp_path / "new" / "x.csv")]) == 0
+    assert len((tmp_path / "new" / "x.csv").read_text().splitlines()) == 3
+    assert "is not complete: 2 of 4 documents have no outcome" in capsys.readouterr().err
+
+
+def test_a_whole_run_is_exported_without_a_word_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(_run(tmp_path, parts=2)), "-o", str(tmp_path / "x.parquet")]) == 0
+    assert capsys.readouterr().err == "4 rows\n"
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["export", str(_run(tmp_path, parts=2)), "-o", str(tmp_path / "file" / "x.csv")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_delta_table_has_a_run_once_however_its_prefix_is_spelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when the transaction carries the prefix as it was typed."""
+    run, table = _run(tmp_path, parts=2), tmp_path / "lake"
+    monkeypatch.chdir(tmp_path)
+    for spelt in (str(run), "run", "./run/", f"{run}/"):
+        assert main(["export", spelt, "--delta", str(table)]) == 0
+    assert DeltaTable(str(table)).to_pyarrow_table().num_rows == 4
+
+
+def test_a_delta_table_takes_no_run_that_is_not_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(_run(tmp_path, parts=1)), "--delta", str(tmp_path / "lake")]) == 1
+    assert "is not complete" in capsys.readouterr().err
+    assert not (tmp_path / "lake").exists()

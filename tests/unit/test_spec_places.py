@@ -1,0 +1,50 @@
+"""Input and output do not hold each other, however their places are spelt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.core.errors import SpecError
+from pipeline.core.spec import parse_spec
+
+
+def _spec(source: Any, output: str) -> None:
+    raw = {"name": "t", "input": {"uri": source}, "record": "a:B", "model": {"name": "m"}, "output": {"uri": output}}
+    parse_spec(raw, source="t")
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("documents/", "."),
+        ("documents", "documents/"),
+        ("documents/", "./documents/out/"),
+        ("documents/", "{here}/documents/out/"),
+        ("{here}/documents/", "documents/out"),
+        ("file://{here}/documents/", "documents/out"),
+        ("documents/*.parquet", "./documents/out"),
+        (["other/", "documents/"], "./documents/out"),
+        ("s3://b/in/", "s3://b/in/out/"),
+        ("s3://b/in/", "s3://b/"),
+    ],
+)
+def test_one_inside_the_other_is_refused(
+    source: Any, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when places are compared as they are written."""
+    monkeypatch.chdir(tmp_path)
+    filled = (
+        [item.format(here=tmp_path) for item in source] if isinstance(source, list) else source.format(here=tmp_path)
+    )
+    with pytest.raises(SpecError, match=r"lies inside|contains the input"):
+        _spec(filled, output.format(here=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("source", "output"), [("documents/", "documents-out/"), ("s3://b/in/", "s3://b/in-out/"), ("a/in", "a/out")]
+)
+def test_beside_each_other_is_fine(source: str, output: str) -> None:
+    _spec(source, output)
