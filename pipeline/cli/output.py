@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 
 from pipeline.core.errors import InputError
 
-__all__ = ["notes", "print_json", "quiet_logs", "write_page"]
+__all__ = ["notes", "print_json", "quiet_logs", "whole_file", "write_page"]
 
 
 def print_json(value: Any) -> None:
@@ -24,8 +26,9 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def write_page(path: Path, page: str) -> None:
-    """Writes a page beside its place and moves it there, so that a reader never sees half of it.
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, beside its place and moved there at the end, so that a reader never sees half of it.
 
     Raises:
         InputError: it cannot be written.
@@ -33,10 +36,17 @@ def write_page(path: Path, page: str) -> None:
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(page, encoding="utf-8")
+        with partial.open("wb") as file:
+            yield file
         partial.replace(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write_page(path: Path, page: str) -> None:
+    """Writes a page, as `whole_file` does."""
+    with whole_file(path) as file:
+        file.write(page.encode())
 
 
 def quiet_logs() -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
-from pipeline.cli.output import notes
+from pipeline.cli.output import notes, whole_file
 from pipeline.cli.specs import Endpoint, Region, s3_settings
 from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
 from pipeline.core.spec import S3Spec
@@ -155,24 +155,12 @@ def export(
     if out is None:
         count = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
     else:
-        count = _into_file(dataset, to, out, with_audit=is_all)
+        with whole_file(out) as file:
+            count = export_records(dataset, to, file, with_audit=is_all)
     notes().print(f"{count} rows")
     if missing := _missing(prefix, endpoint_url, region):
-        notes().print(f"[bold yellow]{prefix} is not complete:[/] {missing}")
+        notes().print(f"{prefix} is not complete: {missing}", style="bold yellow", markup=False)
     return 0
-
-
-def _into_file(dataset: ds.Dataset, to: ExportFormat, out: Path, *, with_audit: bool) -> int:
-    """Written beside its place and moved there, so that a reader never sees half of it."""
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            count = export_records(dataset, to, file, with_audit=with_audit)
-        partial.replace(out)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror or error}") from error
-    return count
 
 
 def _missing(prefix: str, endpoint_url: str | None, region: str | None) -> str | None:
@@ -197,7 +185,7 @@ def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, regio
     source = f"{place} {stored.plan.fingerprint}"
     count = append_to_delta(_rows(prefix, rows, settings), table, settings, source=source, with_audit=rows is Rows.ALL)
     said = f"{table} has this run already" if count is None else f"{count} rows appended to {table}"
-    Console(stderr=True).print(said, markup=False, soft_wrap=True)
+    notes().print(said, markup=False)
     return 0
 
 

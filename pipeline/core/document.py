@@ -105,3 +105,8 @@ class Plan:
     @property
     def rows(self) -> int:
         return sum(shard.rows for shard in self.shards)
+
+    @property
+    def left_out(self) -> tuple[InputObject, ...]:
+        """Input objects that could not be read when the plan was made; `unreadable` says why."""
+        return tuple(item for item in self.objects if item.unreadable is not None)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from pipeline.decoding.automata import NO_TAG, Dfa, Edge, StateLimitError, trimmed
 
-__all__ = ["Nfa", "concat", "repeat", "union"]
+__all__ = ["Nfa", "concat", "union"]
 
 
 class Nfa:
@@ -173,24 +173,3 @@ def concat(parts: Sequence[Dfa]) -> Dfa:
     for part in parts:
         state = nfa.splice(state, part)
     return nfa.determinized(start, state)
-
-
-def repeat(part: Dfa, least: int, most: int | None) -> Dfa:
-    """`least` to `most` words of the part, one after the other; without end where `most` is None."""
-    nfa = Nfa()
-    start = state = nfa.state()
-    for _ in range(least):
-        state = nfa.splice(state, part)
-    end = nfa.state()
-    nfa.link(state, end)
-    if most is None:
-        loop = nfa.state()
-        nfa.link(state, loop)
-        after = nfa.splice(loop, part)
-        nfa.link(after, loop)
-        nfa.link(after, end)
-    else:
-        for _ in range(most - least):
-            state = nfa.splice(state, part)
-            nfa.link(state, end)
-    return nfa.determinized(start, end)

@@ -112,12 +112,6 @@ def _joined(nodes: tuple[Expression, ...], rest: Dfa | None) -> Dfa:
     return nfa.determinized(start, end)
 
 
-def _unwrapped(node: Expression) -> Expression:
-    while isinstance(node, Concatenation) and len(node.parts) == 1:
-        node = node.parts[0]
-    return node
-
-
 @functools.lru_cache(maxsize=512)
 def compile_pattern(pattern: str, dialect: Dialect = "rust") -> Dfa:
     """The strings in which `pattern` is found, as a minimal automaton over code points.
@@ -125,7 +119,7 @@ def compile_pattern(pattern: str, dialect: Dialect = "rust") -> Dfa:
     Raises:
         PatternError: the pattern cannot be held exactly, or is no regular expression.
     """
-    node = _unwrapped(parse_pattern(pattern, dialect))
+    node = parse_pattern(pattern, dialect)
     # Without a look-ahead a mark may stand at a place several times over; with one, exactly one is read.
     marks = (
         [Mark(BEGIN), Mark(END)] if _holds_look(node) else [Repetition(Mark(mark), 1, None) for mark in (BEGIN, END)]

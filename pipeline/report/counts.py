@@ -213,7 +213,7 @@ def make_report(
         fingerprint=plan.fingerprint,
         output_uri=output_uri,
         balance=balance,
-        is_complete=balance.is_balanced and all(item.unreadable is None for item in plan.objects),
+        is_complete=balance.is_balanced and not plan.left_out,
         counts=_counts(sums.counts),
         shards_planned=len(plan.shards),
         shards=shards,

@@ -302,9 +302,10 @@ class Dispatcher:
         worker = self._workers[worker_id]
         worker.running[entry.task.task_id] = entry
         worker.is_alone = is_alone
+        if not entry.holders:
+            entry.handed_at = self._now
         entry.attempts += 1
         entry.holders += 1
-        entry.handed_at = self._now if entry.holders == 1 else entry.handed_at
         self._placed += 1
         self._file(worker_id)
         return Assignment(worker_id, entry.task, entry.attempts)

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.core.document import Document
+from pipeline.run.intake import Row
 from pipeline.spans.folding import folded
 
-__all__ = ["misplaced"]
+__all__ = ["has_spans", "misplaced", "with_grounded"]
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def has_spans(table: pa.Table) -> bool:
+    """Whether any outcome of a part has an extractive value."""
+    return bool(_spans_of(table).any())
+
+
+def with_grounded(table: pa.Table, rows: Iterable[Row]) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+    """Each planned row, with its outcome where that has extractive values and the row can still be read."""
+    positions, ids = set(np.flatnonzero(_spans_of(table)).tolist()), table["_document_id"].to_pylist()
+    for position, row in enumerate(rows):
+        outcome = None
+        is_read = position in positions and isinstance(row.content, Document)
+        if is_read and ids[position] == row.content.document_id:
+            outcome = table.slice(position, 1).to_pylist(maps_as_pydicts="lossy")[0]
+        yield row, outcome
+
+
+def _spans_of(table: pa.Table) -> Any:
+    """int[n]: extractive values of each outcome."""
+    return np.asarray(pc.list_value_length(table["_spans"]).fill_null(0))
 
 
 def misplaced(row: Mapping[str, Any], text: str) -> list[str]:

@@ -201,8 +201,7 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
         documents = sum(ledger.shards[shard_id].rows for shard_id in missing)
         named = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
         raise IncompleteError(f"{prefix}: {documents} documents of {len(missing)} shards have no outcome: {named}")
-    left_out = [item for item in prepared.stored.plan.objects if item.unreadable is not None]
-    if left_out:
+    if left_out := prepared.stored.plan.left_out:
         raise LeftOutError(
             f"{prefix}: {len(left_out)} input objects could not be read when the run was planned, "
             f"the first is {left_out[0].uri}: {left_out[0].unreadable}"

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import pyarrow.compute as pc
-
 from pipeline.core.document import Document, Plan, Shard
 from pipeline.core.errors import StorageError, VerificationError
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.spec import JobSpec
 from pipeline.report.documents import ShownDocument, ShownSpan
+from pipeline.run.grounding import has_spans, with_grounded
 from pipeline.run.intake import ReadPiece, rows_of
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
@@ -59,15 +58,11 @@ def _of_shard(
     store: Store, layout: RunLayout, shard: Shard, read: ReadPiece, document_bytes: int
 ) -> Iterator[ShownDocument]:
     table = read_part(store, layout.part(shard.shard_id))
-    counts = pc.list_value_length(table["_spans"]).fill_null(0).to_pylist()
-    if not any(counts):
+    if not has_spans(table):
         return
-    rows = rows_of(shard, read, document_bytes=document_bytes)
-    for position, (row, count) in enumerate(zip(rows, counts, strict=False)):
-        if count and isinstance(row.content, Document):
-            outcome = table.slice(position, 1).to_pylist(maps_as_pydicts="lossy")[0]
-            if outcome["_document_id"] == row.content.document_id:
-                yield _shown(outcome, shard.shard_id, row.content.text or "")
+    for row, outcome in with_grounded(table, rows_of(shard, read, document_bytes=document_bytes)):
+        if outcome is not None and isinstance(row.content, Document):
+            yield _shown(outcome, shard.shard_id, row.content.text or "")
 
 
 def _shown(outcome: dict[str, Any], shard_id: str, text: str) -> ShownDocument:

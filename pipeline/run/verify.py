@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from pipeline.core.document import Document, Shard
@@ -21,7 +19,7 @@ from pipeline.core.errors import SpecError, StorageNotFoundError, VerificationEr
 from pipeline.core.spec import JobSpec, S3Spec, parse_spec
 from pipeline.report.model import Report
 from pipeline.report.write import build_report
-from pipeline.run.grounding import misplaced
+from pipeline.run.grounding import misplaced, with_grounded
 from pipeline.run.intake import ReadPiece, Row, is_synthetic_id, rows_of
 from pipeline.run.plan import StoredPlan, load_plan
 from pipeline.storage.documents import DocumentReader
@@ -104,7 +102,7 @@ def verify_parts(
     for checked in _bounded_map(check, shards.items()):
         found += checked.documents
         problems += checked.problems
-    problems += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.objects if item.unreadable]
+    problems += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.left_out]
     problems += _against_report(store, layout, stored)
     return Verification(len(shards), plan.rows, found, tuple(problems))
 
@@ -116,13 +114,11 @@ def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: I
     except (VerificationError, StorageNotFoundError) as error:
         return _Checked(0, [error.message])
     found = table["_document_id"].to_pylist()
-    with_spans = set(np.flatnonzero(np.asarray(pc.list_value_length(table["_spans"]).fill_null(0))).tolist())
     expected: list[str | None] = []
     problems: list[str] = []
-    for position, row in enumerate(rows):
+    for row, outcome in with_grounded(table, rows):
         expected.append(row.content.document_id)
-        if position in with_spans and isinstance(row.content, Document) and found[position] == expected[-1]:
-            outcome = table.slice(position, 1).to_pylist(maps_as_pydicts="lossy")[0]
+        if outcome is not None and isinstance(row.content, Document):
             named = f"{uri}, document {expected[-1]!r}: "
             problems += [named + problem for problem in misplaced(outcome, row.content.text or "")]
     problems = compare_ids(uri, expected, found) + problems

@@ -39,5 +39,4 @@ def with_partitions(documents: Iterable[Document], spec: InputSpec, uri: str) ->
         yield from documents
         return
     for document in documents:
-        extra = {**document.extra, **given}
-        yield replace(document, extra={name: extra[name] for name in spec.columns if name in extra})
+        yield replace(document, extra={**document.extra, **given})

