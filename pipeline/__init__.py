@@ -1,7 +1,8 @@
 """Batch extraction: documents in Parquet on S3, guided vLLM engines on Ray, one honest outcome for each document.
 
     from pipeline import parse_spec, run_job, read_records  # a whole job, and its rows
-    from pipeline import compile_grammar, compile_guide     # a guide for an engine of your own
+    from pipeline import VllmGuide, vllm_arguments          # its guides in a vLLM engine of your own
+    from pipeline import compile_grammar, compile_guide     # the guide alone, for any other
 
 Importing this loads neither Ray, vLLM nor torch; names are loaded when they are first used.
 """
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.core.span import Span
     from pipeline.core.spec import JobSpec, parse_spec
     from pipeline.decoding import Cursor, Grammar, Guide, Vocabulary, compile_grammar, compile_guide, lint_fields
+    from pipeline.engine.own_vllm import VllmGuide, vllm_arguments
     from pipeline.run.job import RunResult
     from pipeline.run.job import run as run_job
     from pipeline.storage.reader import read_records
@@ -33,6 +35,7 @@ _HOMES = {
     "RunResult": "pipeline.run.job",
     "Span": "pipeline.core.span",
     "Status": "pipeline.core.outcome",
+    "VllmGuide": "pipeline.engine.own_vllm",
     "Vocabulary": "pipeline.decoding",
     "compile_grammar": "pipeline.decoding",
     "compile_guide": "pipeline.decoding",
@@ -40,6 +43,7 @@ _HOMES = {
     "parse_spec": "pipeline.core.spec",
     "read_records": "pipeline.storage.reader",
     "run_job": "pipeline.run.job:run",
+    "vllm_arguments": "pipeline.engine.own_vllm",
 }
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "RunResult",
     "Span",
     "Status",
+    "VllmGuide",
     "Vocabulary",
     "compile_grammar",
     "compile_guide",
@@ -60,6 +65,7 @@ __all__ = [
     "parse_spec",
     "read_records",
     "run_job",
+    "vllm_arguments",
 ]
 
 

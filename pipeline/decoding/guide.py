@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Guide", "Row"]
 
 FORMAT = 1
+_RESERVE_TOKENS = 8
 _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
 _COSTS_KEPT = 256
@@ -96,6 +97,11 @@ class Guide:
         self._token_data = arrays["token_data"].data
         self._token_start = arrays["token_start"].tolist()
         self._steps: dict[int, int] = {}
+
+    @property
+    def usual_reserve(self) -> tuple[int, ...]:
+        """Tokens to keep back for each field that is still to come, by its index, where the budget allows it."""
+        return (_RESERVE_TOKENS,) * len(self.fields)
 
     @property
     def size_bytes(self) -> int:

@@ -14,7 +14,15 @@ from typing import Any
 from pipeline.core.errors import EngineStartError
 from pipeline.core.spec import GuideName, ModelSpec
 
-__all__ = ["check_model", "engine_arguments", "is_folder", "set_cpu_environment", "set_environment"]
+__all__ = [
+    "check_model",
+    "engine_arguments",
+    "is_folder",
+    "scheduler_name",
+    "set_cpu_environment",
+    "set_environment",
+    "stock_backend",
+]
 
 _CPU_KV_CACHE_GIB = 2
 
@@ -69,6 +77,16 @@ def _set_unset(defaults: dict[str, str]) -> None:
         os.environ.setdefault(name, value)
 
 
+def stock_backend(guide: GuideName) -> str:
+    """The structured-output backend that vLLM is told of; ours stands in for its Outlines backend."""
+    return "outlines" if guide == "recordmill" else guide
+
+
+def scheduler_name(*, is_async: bool) -> str:
+    """What vLLM's `scheduler_cls` names for our guides, of the kind that the engine needs."""
+    return f"pipeline.engine.scheduler.{'GuidedAsyncScheduler' if is_async else 'GuidedScheduler'}"
+
+
 def engine_arguments(
     model: ModelSpec, guide_backend: GuideName, *, known: type, is_cpu: bool, seed: int
 ) -> dict[str, Any]:
@@ -97,9 +115,7 @@ def engine_arguments(
         # 0.32 on a CPU ("CPU Generator does not use offset"): prompts are read in one step there.
         arguments["enable_chunked_prefill"] = False
     if guide_backend != "none":
-        # Ours stands in for vLLM's Outlines backend: see pipeline/engine/scheduler.py.
-        backend = "outlines" if guide_backend == "recordmill" else guide_backend
-        arguments["structured_outputs_config"] = {"backend": backend}
+        arguments["structured_outputs_config"] = {"backend": stock_backend(guide_backend)}
     fields = {field.name for field in dataclasses.fields(known)}
     if unknown := sorted(model.engine.keys() - fields):
         raise EngineStartError(f"model.engine: this vLLM knows no {', '.join(unknown)}")

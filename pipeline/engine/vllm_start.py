@@ -20,7 +20,7 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from pipeline.core.errors import EngineStartError
 from pipeline.core.spec import GuideName, ModelSpec
 from pipeline.engine.tether import Tether
-from pipeline.engine.vllm_args import engine_arguments, set_cpu_environment
+from pipeline.engine.vllm_args import engine_arguments, scheduler_name, set_cpu_environment
 from pipeline.engine.vllm_names import vllm_version
 from pipeline.engine.vllm_progress import EngineCounters, stat_logger
 from pipeline.engine.vllm_requests import reason
@@ -98,5 +98,4 @@ def _install_scheduler(config: VllmConfig) -> None:
     """Names our scheduler, of the kind that vLLM chose for this platform and model."""
     if (chosen := config.scheduler_config.scheduler_cls) is not None:
         raise EngineStartError(f"this model needs the scheduler {chosen}; guide recordmill cannot be used with it")
-    kind = "GuidedAsyncScheduler" if config.scheduler_config.async_scheduling else "GuidedScheduler"
-    config.scheduler_config.scheduler_cls = f"pipeline.engine.scheduler.{kind}"
+    config.scheduler_config.scheduler_cls = scheduler_name(is_async=config.scheduler_config.async_scheduling)

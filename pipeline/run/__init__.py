@@ -11,7 +11,7 @@ ledger       planned shards against parts present, and whether outcomes add up
 progress     what is told meanwhile
 cluster      Ray actors as workers (`capacity`: how many fit; `messages`: what is said)
 
-worker       the actor around one engine (`engines`: which; `guide_file`, `loop_watch`: what its process needs)
+worker       the actor around one engine (`engines`: which; `loop_watch`: whether its loop is stuck)
 attempt      one attempt at one shard (`intake`: its rows as they enter; `commit`: its part)
 extract      one document: `policy` makes the requests and gives a `generation` (`guidance`, `repetition`: what its
              tokens show), `parse` and `salvage` make a record of it, `located` says where its values stand

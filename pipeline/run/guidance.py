@@ -16,9 +16,6 @@ __all__ = ["Guidance", "GuideReviewer", "guidance_of"]
 
 logger = logging.getLogger(__name__)
 
-RESERVE_TOKENS = 8
-"""Kept back for each field that is still to come, where the budget allows it."""
-
 
 @dataclass(frozen=True, slots=True)
 class GuideReviewer:
@@ -102,13 +99,6 @@ def guidance_of(spec: JobSpec, guide: Guide | None, schema: Mapping[str, Any]) -
         return Guidance(None)
     if guide is None or chosen != "recordmill":
         return Guidance(chosen, json.dumps(schema))
-    finder = _finder(guide, spec.decoding.date_order) if guide.span_kinds else None
-    reserve = (RESERVE_TOKENS,) * len(guide.fields) if spec.truncation.reserve else ()
+    finder = SpanFinder.of_guide(guide, spec.decoding.date_order) if guide.span_kinds else None
+    reserve = guide.usual_reserve if spec.truncation.reserve else ()
     return Guidance(chosen, guide.fingerprint, guide, finder, reserve)
-
-
-def _finder(guide: Guide, date_order: str) -> SpanFinder:
-    """Listed values that the field's own constraints refuse are no candidates."""
-    spellings = [guide.plain_spelling(kind) for kind in range(len(guide.span_kinds))]
-    accepts = [None if spelling is None else spelling.accepts for spelling in spellings]
-    return SpanFinder(guide.span_kinds, date_order=date_order, accepts=accepts)

@@ -19,13 +19,13 @@ from typing import Any
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.base import Engine
+from pipeline.engine.guide_file import shared_guide_file
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Committer
 from pipeline.run.dispatch import Task
 from pipeline.run.extract import Extractor
 from pipeline.run.guidance import guidance_of
-from pipeline.run.guide_file import shared_guide_file
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
 from pipeline.run.metrics import MeteredEngine, WorkerMetrics

