@@ -14,7 +14,7 @@ export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev demo models test soak lint format docs clean
+.PHONY: help setup setup-dev demo models test soak bench lint format docs clean
 
 help: ## Say what each target does.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,10 @@ $(VENV)/.stamp-cpu: infra/requirements-cpu.lock | $(BIN)/python
 	@touch $@
 
 $(VENV)/.stamp-dev: infra/requirements-dev.lock $(VENV)/.stamp-cpu
+	$(INSTALL) -r $<
+	@touch $@
+
+$(VENV)/.stamp-bench: infra/requirements-bench.lock | setup-dev
 	$(INSTALL) -r $<
 	@touch $@
 
@@ -50,6 +54,10 @@ test: lint ## Run every check and every test, save the long ones marked `soak`; 
 
 soak: setup-dev ## Run under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
 	@$(BIN)/python -m tests.soak $(ARGS)
+
+bench: $(VENV)/.stamp-bench models ## Run every benchmark (three hours) and write docs/benchmarks.md; ARGS are options, such as `--only masks`.
+	@$(BIN)/python -m demo.models gemma
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 lint: setup-dev ## Check format, style, types, and the direction of imports.
 	$(BIN)/ruff format --check .

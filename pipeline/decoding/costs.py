@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.decoding.arrays import Array
 
-__all__ = ["NEVER", "TEXT_TOKENS", "Costs", "farthest", "optional_text", "through_holes"]
+__all__ = ["NEVER", "TEXT_TOKENS", "Costs", "farthest", "kept_back", "optional_text", "through_holes"]
 
 NEVER = 65535
 """The distance of a state from which no sequence of tokens reaches acceptance."""
@@ -31,7 +31,8 @@ class Costs:
     cost: Array
     far: list[int]
     gives_way: bool = False
-    """Whether the costs are more than closing needs, so that they are set aside where they would forbid everything."""
+    """Whether a row of these costs that would forbid everything is that of the exact ones; a cursor over a document
+    sees to that itself."""
     entry: Array | None = None
     """int32[n]: `cost`, and the price of beginning a text that could be null; None where there is no such price."""
     gate: Array | None = None
@@ -42,41 +43,38 @@ class Costs:
         cls,
         arrays: Mapping[str, Array],
         max_token_bytes: int,
-        reserve: tuple[int, ...],
         index: int,
+        least: tuple[int, ...] | None = None,
+        kept: Array | None = None,
         optional_text: Array | None = None,
     ) -> Costs:
-        """The costs under `reserve` (tokens by field index; empty for the distance alone).
-
-        With extractive fields the distance takes one token for each; `for_document` knows better.
+        """The exact costs, or those of a reserve.
 
         Args:
+            least: with a document, the tokens that its content takes at least, by kind of extractive field (`NEVER`: it
+                holds none); without one, a token for each such field.
+            kept: int32[n] of a reserve, from `kept_back`; None for the exact costs.
             optional_text: bool[n], from `optional_text`; such text begins only where `TEXT_TOKENS` are left for it, so
                 that what has no room becomes null and not an empty string.
         """
         cost = arrays["distance"].astype(np.int32)
-        if not reserve:
+        if least is not None:
+            holes = arrays["holes"]
+            content = np.array(least, np.int64)[holes[:, 1]]
+            cost = through_holes(arrays["direct_distance"], arrays["hole_distance"], holes, content).astype(np.int32)
+        elif kept is None:
             return cls(index, cost, arrays["far"].tolist())
-        if any(reserve):
-            cost = cost + _kept_back(arrays, reserve)
+        if kept is None:
+            return cls(index, cost, _far(arrays, cost, max_token_bytes))
+        cost = cost + kept
         gate = optional_text if optional_text is not None and optional_text.any() else None
         entry = None if gate is None else cost + TEXT_TOKENS * gate.astype(np.int32)
-        far = farthest(arrays["edge_start"], arrays["edge_target"], cost if entry is None else entry, max_token_bytes)
-        return cls(index, cost, far.tolist(), gives_way=True, entry=entry, gate=gate)
+        far = _far(arrays, cost if entry is None else entry, max_token_bytes)
+        return cls(index, cost, far, gives_way=least is None, entry=entry, gate=gate)
 
     def has_gate(self, state: int) -> bool:
         """Whether a step from `state` has to ask for more than the cost of the state after it."""
         return self.gate is not None and not self.gate[state]
-
-    @classmethod
-    def for_document(
-        cls, arrays: Mapping[str, Array], max_token_bytes: int, least: tuple[int, ...], index: int
-    ) -> Costs:
-        """The costs where the document's content takes at least `least[k]` tokens for kind k (`NEVER`: it has none)."""
-        holes = arrays["holes"]
-        content = np.array(least, np.int64)[holes[:, 1]]
-        whole = through_holes(arrays["direct_distance"], arrays["hole_distance"], holes, content).astype(np.int32)
-        return cls(index, whole, farthest(arrays["edge_start"], arrays["edge_target"], whole, max_token_bytes).tolist())
 
 
 def optional_text(table: Array, class_of_byte: Array) -> Array:
@@ -134,10 +132,13 @@ def through_holes(direct: Array, to_hole: Array, holes: Array, content: Array) -
     return np.asarray(np.minimum(through, NEVER))
 
 
-def _kept_back(arrays: Mapping[str, Array], reserve: tuple[int, ...]) -> Array:
-    """Reserves of the fields entered on the least way from each state to the end."""
+def kept_back(arrays: Mapping[str, Array], reserve: tuple[int, ...]) -> Array:
+    """int32[n]: reserves of the fields entered on the least way from each state to the end.
+
+    A place that the document fills counts as one token of it.
+    """
     before = np.concatenate([[0], np.cumsum(np.array(reserve, np.int64))])
-    following = arrays["following"]
+    following = _following(arrays)
     field = arrays["field_of_state"]
     kept = np.zeros(len(following), np.int32)
     for state in np.argsort(arrays["distance"], kind="stable").tolist():
@@ -148,6 +149,23 @@ def _kept_back(arrays: Mapping[str, Array], reserve: tuple[int, ...]) -> Array:
         entered = int(before[there + 1] - before[here + 1]) if there > here else 0
         kept[state] = kept[after] + entered
     return kept
+
+
+def _following(arrays: Mapping[str, Array]) -> Array:
+    """int32[n]: a later state on each state's least way to the end, which may lead through what the document fills."""
+    following, holes = arrays["following"], arrays["holes"]
+    if not len(holes):
+        return following
+    distance = arrays["distance"].astype(np.int64)
+    after = holes[:, 2]
+    way = arrays["hole_distance"].astype(np.int64) + 1 + distance[after][:, None]
+    is_through = distance < arrays["direct_distance"]
+    return np.where(is_through, after[way.argmin(axis=0)], following)
+
+
+def _far(arrays: Mapping[str, Array], cost: Array, max_token_bytes: int) -> list[int]:
+    far: list[int] = farthest(arrays["edge_start"], arrays["edge_target"], cost, max_token_bytes).tolist()
+    return far
 
 
 def farthest(starts: Array, targets: Array, cost: Array, most_bytes: int) -> Array:

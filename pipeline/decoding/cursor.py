@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.decoding.costs import Costs
     from pipeline.decoding.guide import Guide, Row
 
-__all__ = ["ILLEGAL", "Cursor"]
+__all__ = ["ILLEGAL", "Cursor", "affordable"]
 
 _memmove = ctypes.memmove
 _UNBOUNDED = 1 << 40
@@ -32,7 +32,8 @@ class Cursor:
     __slots__ = ("_budget", "_costs", "_ended", "_far", "_guide", "_left", "_row_bytes", "_states", "state")
 
     def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
-        self._start(guide, budget_tokens, guide.costs(_affordable(guide, budget_tokens, reserve)), guide.least_tokens)
+        kept = affordable(guide, budget_tokens, reserve, guide.least_tokens)
+        self._start(guide, budget_tokens, guide.costs(kept), guide.least_tokens)
 
     def _start(self, guide: Guide, budget_tokens: int | None, costs: Costs, least_tokens: int) -> None:
         if budget_tokens is not None and budget_tokens < least_tokens:
@@ -151,13 +152,13 @@ class Cursor:
         return not np.array_equal(self.row().words, self._guide.row(self.state).words)
 
 
-def _affordable(guide: Guide, budget_tokens: int | None, reserve: Sequence[int]) -> tuple[int, ...]:
-    """The reserve, scaled down to what the budget leaves beyond the least record."""
+def affordable(guide: Guide, budget_tokens: int | None, reserve: Sequence[int], least_tokens: int) -> tuple[int, ...]:
+    """The reserve, scaled down to what the budget leaves beyond the least record's tokens."""
     if budget_tokens is None or not any(reserve):
         return ()
     # Nothing to keep back is not the same as no reserve: text that could be null still makes room for the rest.
-    total = int(guide.costs(tuple(reserve)).cost[0]) - guide.least_tokens
-    spare = budget_tokens - guide.least_tokens
+    total = int(guide.kept_back(tuple(reserve))[0])
+    spare = budget_tokens - least_tokens
     if total <= spare:
         return tuple(reserve)
     return tuple(tokens * spare // total for tokens in reserve)

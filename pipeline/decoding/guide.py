@@ -21,7 +21,7 @@ import numpy as np
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array, pack, unpack
 from pipeline.decoding.automata import NO_TAG, Dfa
-from pipeline.decoding.costs import Costs, optional_text
+from pipeline.decoding.costs import Costs, kept_back, optional_text
 from pipeline.decoding.vocabulary import Trie, Vocabulary
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _RESERVE_TOKENS = 8
 _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
 _COSTS_KEPT = 256
+_RESERVES_KEPT = 64
 
 
 class Row(NamedTuple):
@@ -82,7 +83,8 @@ class Guide:
         self._rows = arrays["rows"]
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}
-        self._costs: dict[tuple[int, ...], Costs] = {}
+        self._costs: dict[tuple[tuple[int, ...] | None, tuple[int, ...]], Costs] = {}
+        self._reserves: dict[tuple[int, ...], Array] = {}
         self._costs_built = 0
         self._most_bytes: int = meta["max_token_bytes"]
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
@@ -191,20 +193,28 @@ class Guide:
 
     def costs(self, reserve: tuple[int, ...]) -> Costs:
         """Tokens to close from each state with `reserve[i]` tokens kept back for field i; `()` keeps none."""
+        return self._costs_of(None, reserve)
+
+    def document_costs(self, least: tuple[int, ...], reserve: tuple[int, ...] = ()) -> Costs:
+        """The same where the document's content takes at least `least[k]` tokens for kind k."""
+        return self._costs_of(least, reserve)
+
+    def _costs_of(self, least: tuple[int, ...] | None, reserve: tuple[int, ...]) -> Costs:
+        kept, text = (self.kept_back(reserve), self._optional_text) if reserve else (None, None)
         return self._kept_costs(
-            (False, *reserve),
-            lambda index: Costs.build(
-                self._arrays, self._most_bytes, reserve, index, self._optional_text if reserve else None
-            ),
+            (least, reserve), lambda index: Costs.build(self._arrays, self._most_bytes, index, least, kept, text)
         )
 
-    def document_costs(self, least: tuple[int, ...]) -> Costs:
-        """Tokens to close from each state where the document's content takes at least `least[k]` for kind k."""
-        return self._kept_costs(
-            (True, *least), lambda index: Costs.for_document(self._arrays, self._most_bytes, least, index)
-        )
+    def kept_back(self, reserve: tuple[int, ...]) -> Array:
+        """int32[n]: what `reserve` keeps back in each state for the fields that are still to come."""
+        found = self._reserves.get(reserve)
+        if found is None:
+            if len(self._reserves) >= _RESERVES_KEPT:
+                self._reserves.clear()
+            found = self._reserves[reserve] = kept_back(self._arrays, reserve)
+        return found
 
-    def _kept_costs(self, key: tuple[int, ...], build: Callable[[int], Costs]) -> Costs:
+    def _kept_costs(self, key: tuple[tuple[int, ...] | None, tuple[int, ...]], build: Callable[[int], Costs]) -> Costs:
         """Documents differ in what their content takes, so the oldest costs make room; no index is given twice."""
         found = self._costs.get(key)
         if found is None:
@@ -278,7 +288,7 @@ class Guide:
             return Cursor(self, budget_tokens, tuple(reserve))
         if document is None:
             raise ValueError(f"guide {self.fingerprint} has extractive fields; it needs the document")
-        return SpanCursor(self, budget_tokens, document)
+        return SpanCursor(self, budget_tokens, tuple(reserve), document)
 
     def to_bytes(self) -> bytes:
         """Arrays only; `from_bytes` reads it."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipeline.decoding.arrays import Array
-from pipeline.decoding.costs import NEVER
-from pipeline.decoding.cursor import ILLEGAL, Cursor
+from pipeline.decoding.costs import NEVER, Costs
+from pipeline.decoding.cursor import ILLEGAL, Cursor, affordable
 from pipeline.decoding.span_document import SpanDocument, SpanView
 
 if TYPE_CHECKING:
@@ -123,17 +123,22 @@ class SpanCursor(Cursor):
         NoSpanError: the document holds no value for a field that must have one.
     """
 
-    __slots__ = ("_walkers", "_words")
+    __slots__ = ("_exact", "_walkers", "_words")
 
-    def __init__(self, guide: Guide, budget_tokens: int | None, document: SpanDocument) -> None:
+    def __init__(
+        self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...], document: SpanDocument
+    ) -> None:
         if len(document.views) != len(guide.span_kinds):
             raise ValueError(f"{len(document.views)} views for {len(guide.span_kinds)} kinds of extractive fields")
         self._walkers = guide.walkers(document)
-        costs = guide.document_costs(tuple(walker.least for walker in self._walkers))
-        if costs.cost[0] >= NEVER:
+        least = tuple(walker.least for walker in self._walkers)
+        self._exact = guide.document_costs(least)
+        least_tokens = int(self._exact.cost[0])
+        if least_tokens >= NEVER:
             raise NoSpanError(f"the document holds no value for {', '.join(self._missing(guide))}")
         self._words = np.zeros(guide.words, np.uint32)
-        self._start(guide, budget_tokens, costs, int(costs.cost[0]))
+        kept = affordable(guide, budget_tokens, reserve, least_tokens)
+        self._start(guide, budget_tokens, guide.document_costs(least, kept), least_tokens)
 
     def _missing(self, guide: Guide) -> list[str]:
         """Fields that must be copied from the document and for which it holds nothing."""
@@ -155,8 +160,7 @@ class SpanCursor(Cursor):
 
     @property
     def least_left(self) -> int:
-        state = self.state
-        return self._cost_of(state) if isinstance(state, _Content) else int(self._costs.cost[state])
+        return self._cost_of(self.state, self._exact)
 
     def sources(self) -> tuple[tuple[int, int], ...]:
         """Where the content written now stands in the document's text, as `(start, end)` in characters.
@@ -175,50 +179,62 @@ class SpanCursor(Cursor):
         return tuple(sorted(set(found)))
 
     def _after(self, state: Any, left: int, token_id: int) -> Any:
+        target = self._next(state, token_id)
+        limit = left - 1
+        if target == ILLEGAL or token_id in self._guide.eos_ids:
+            return target
+        if self._cost_of(target, self._exact) > limit:
+            return ILLEGAL
+        if self._costs is self._exact or self._is_ample(limit):
+            return target
+        return target if self._row_within(limit).words[token_id >> 5] >> (token_id & 31) & 1 else ILLEGAL
+
+    def _next(self, state: Any, token_id: int) -> Any:
+        """The position after `token_id`, or `ILLEGAL`, whatever is left of the budget."""
         guide = self._guide
         if token_id in guide.eos_ids:
             return state if self.is_accepting else ILLEGAL
         if isinstance(state, _Content):
-            return self._after_content(state, left, token_id)
+            spelt = guide.decode((token_id,))
+            longer = self._walkers[state.kind].go_on(state, spelt) if spelt else None
+            if longer is not None:
+                return longer
+            return guide.next_state(state.after, token_id) if state.is_at_end else ILLEGAL
         target = guide.next_state(state, token_id)
-        if target != ILLEGAL:
-            return target if self._costs.cost[target] <= left - 1 else ILLEGAL
+        if target != ILLEGAL or (hole := guide.hole_of_state.get(state)) is None:
+            return target
         spelt = guide.decode((token_id,))
-        if not spelt or (hole := guide.hole_of_state.get(state)) is None:
-            return ILLEGAL
-        content = self._walkers[hole[0]].begin(*hole, spelt)
-        return content if content is not None and self._cost_of(content) <= left - 1 else ILLEGAL
+        content = self._walkers[hole[0]].begin(*hole, spelt) if spelt else None
+        return ILLEGAL if content is None else content
 
-    def _after_content(self, content: _Content, left: int, token_id: int) -> Any:
-        spelt = self._guide.decode((token_id,))
-        longer = self._walkers[content.kind].go_on(content, spelt) if spelt else None
-        if longer is not None:
-            return longer if self._cost_of(longer) <= left - 1 else ILLEGAL
-        if not content.is_at_end:
-            return ILLEGAL
-        target = self._guide.next_state(content.after, token_id)
-        return target if target != ILLEGAL and self._costs.cost[target] <= left - 1 else ILLEGAL
-
-    def _cost_of(self, content: _Content) -> int:
-        return self._walkers[content.kind].cost(content) + int(self._costs.cost[content.after])
+    def _cost_of(self, position: Any, costs: Costs) -> int:
+        """The fewest tokens that complete the record, and those that `costs` keep back."""
+        if isinstance(position, _Content):
+            return self._walkers[position.kind].cost(position) + int(costs.cost[position.after])
+        return int(costs.cost[position])
 
     def row(self) -> Row:
         return self._row_within(self._left - 1)
 
     def _row_within(self, limit: int) -> Row:
+        """The legal ids; what is kept back for later fields gives way where it would forbid everything."""
+        row = self._row_of(limit, self._costs)
+        return row if self._costs is self._exact or row.words.any() else self._row_of(limit, self._exact)
+
+    def _row_of(self, limit: int, costs: Costs) -> Row:
         from pipeline.decoding.guide import Row
 
         state = self.state
         if isinstance(state, _Content):
-            words = self._fixed_row(state.after, limit).words.copy() if state.is_at_end else self._blank()
-            base = int(self._costs.cost[state.after])
+            words = self._fixed_row(state.after, limit, costs).words.copy() if state.is_at_end else self._blank()
+            base = int(costs.cost[state.after])
             self._walkers[state.kind].fill(state.positions, state.lasts, base, limit, words)
             return self._keep(Row, words)
         hole = self._guide.hole_of_state.get(state)
         if hole is None:
-            return self._fixed_row(state, limit)
-        first = self._walkers[hole[0]].first_row(limit - int(self._costs.cost[hole[1]]))
-        return self._keep(Row, self._fixed_row(state, limit).words | first)
+            return self._fixed_row(state, limit, costs)
+        first = self._walkers[hole[0]].first_row(limit - int(costs.cost[hole[1]]))
+        return self._keep(Row, self._fixed_row(state, limit, costs).words | first)
 
     def _blank(self) -> Array:
         self._words[:] = 0
@@ -229,10 +245,10 @@ class SpanCursor(Cursor):
         self._words = words
         return row(words, words.ctypes.data)
 
-    def _fixed_row(self, state: int, limit: int) -> Row:
-        if self._far[state] <= limit:
+    def _fixed_row(self, state: int, limit: int, costs: Costs) -> Row:
+        if costs.far[state] <= limit:
             return self._guide.row(state)
-        return self._guide.tight_row(state, limit, self._costs)
+        return self._guide.tight_row(state, limit, costs)
 
     @property
     def path(self) -> str | None:

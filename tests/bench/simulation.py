@@ -282,6 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--calm", action="store_true", help="no failures, deaths, spot losses or stragglers")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--plot", type=Path, help="draw the growth of each figure into this SVG file")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     weather = Weather(straggler=0, failure=0, death=0, waves_an_hour=0) if chosen.calm else Weather()
@@ -302,6 +303,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.append(Figures(**json.loads(done.stdout)))
     Console(width=160).print(_table(found))
     print(_growth(found))
+    if chosen.plot:
+        _draw(found, chosen.plot)
     if chosen.out:
         chosen.out.write_text(json.dumps([asdict(item) for item in found], indent=2))
     return 0
@@ -348,6 +351,36 @@ def _growth(found: Sequence[Figures]) -> str:
     return "growth, as a power of the documents: " + ", ".join(
         f"{name} {math.log(after / before) / step:.2f}" for name, (before, after) in pairs.items()
     )
+
+
+def _draw(found: Sequence[Figures], path: Path) -> None:
+    """Each figure over the number of documents, both axes logarithmic, beside a line that is linear."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    from matplotlib import pyplot
+
+    sizes = [item.documents for item in found]
+    figure, (times, memory) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    series = {
+        "plan": [item.plan_s for item in found],
+        "resume": [item.resume_s for item in found],
+        "driver CPU, whole run": [item.driver_cpu_s for item in found],
+    }
+    for name, values in series.items():
+        times.plot(sizes, values, marker="o", label=name)
+    last = series["driver CPU, whole run"][-1]
+    times.plot(sizes, [last * size / sizes[-1] for size in sizes], linestyle=":", color="gray", label="linear")
+    times.set(title="time", ylabel="seconds")
+    memory.plot(sizes, [item.peak_bytes / 1e6 for item in found], marker="o", label="driver, peak")
+    memory.plot(sizes, [item.plan_file_bytes / 1e6 for item in found], marker="o", label="plan file")
+    memory.set(title="size", ylabel="MB")
+    for axes in (times, memory):
+        axes.set(xscale="log", yscale="log", xlabel="documents")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend()
+    figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -64,8 +64,16 @@ texts = st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size
 
 
 @settings(max_examples=120, deadline=None)
-@given(text=texts, choices=st.lists(st.integers(0, 10**6), min_size=80, max_size=80), extra=st.integers(0, 30))
-def test_every_extractive_value_stands_in_the_document_where_it_says(text: str, choices: list[int], extra: int) -> None:
+@given(
+    text=texts,
+    choices=st.lists(st.integers(0, 10**6), min_size=80, max_size=80),
+    extra=st.integers(0, 30),
+    reserve=st.sampled_from([0, 3, 8, 40]),
+)
+def test_every_extractive_value_stands_in_the_document_where_it_says(
+    text: str, choices: list[int], extra: int, reserve: int
+) -> None:
+    """Within every budget, whatever is kept back for later fields, and the mask forbids just what `advance` refuses."""
     document = _document(text)
     try:
         unbounded = guide().cursor(document=document)
@@ -73,11 +81,13 @@ def test_every_extractive_value_stands_in_the_document_where_it_says(text: str, 
         assert "total" in str(error) and not re.search(r"\d+\.\d\d", text)  # noqa: PT017, PT018
         return
     budget = unbounded.least_left + extra
-    cursor = guide().cursor(budget, document=document)
+    kept = (reserve,) * len(guide().fields)
+    cursor = guide().cursor(budget, kept, document)
     taken: list[int] = []
     for choice in choices[:budget]:
         legal = legal_ids(cursor.row().words, guide().vocab_size)
-        token_id = legal[choice % len(legal)]
+        token_id, other = legal[choice % len(legal)], choice % guide().vocab_size
+        assert cursor.validate([other]) == [other] * (other in legal)
         assert cursor.advance(token_id)
         cursor.rollback(1)
         assert legal_ids(cursor.row().words, guide().vocab_size) == legal
@@ -87,7 +97,7 @@ def test_every_extractive_value_stands_in_the_document_where_it_says(text: str, 
         taken.append(token_id)
     assert cursor.is_accepting
     record = Receipt.model_validate_json(guide().decode(taken))
-    marks = review(guide(), taken, budget, document=document)
+    marks = review(guide(), taken, budget, kept, document)
     found = {path: [text[a:b] for a, b in places] for path, places in ((m.path, m.places) for m in marks.spans)}
     assert set(found["company"]) == {record.company}
     assert {Decimal(value) for value in found["total"]} == {record.total}
@@ -105,6 +115,18 @@ def test_every_stretch_of_words_can_be_written(company: str) -> None:
         assert cursor.advance(4 + byte), text
     assert cursor.is_accepting
     assert cursor.advance(EOS)
+
+
+def test_a_reserve_keeps_a_copied_value_from_eating_the_record() -> None:
+    name = "a shop whose name goes on and on and on and on until the record has no room for anything else"
+    document = _document(f"{name}\n2018-02-03 12.50")
+    lengths = {}
+    for reserve in (0, 6):
+        budget = guide().cursor(document=document).least_left + 60
+        cursor = guide().cursor(budget, (reserve,) * len(guide().fields), document)
+        assert all(cursor.advance(4 + byte) for byte in b'{"company":"')
+        lengths[reserve] = len(cursor.validate([4 + byte for byte in name.encode()]))
+    assert lengths[0] - lengths[6] >= 6
 
 
 def test_the_same_text_at_two_places_is_known_to_be_ambiguous() -> None:
