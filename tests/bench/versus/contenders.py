@@ -120,12 +120,11 @@ async def _ceiling(task: Task) -> Result:
     from vllm import AsyncEngineArgs, SamplingParams, TokensPrompt
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    work = WORKLOADS[task.workload]
     job = task.job()
     prompts = [job.prompts.build(text).ids for text in task.table()["text"].to_pylist()]
     lengths = task.output_lengths()
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=task.model_folder, disable_log_stats=True, **work.engine))
-    slots = asyncio.Semaphore(work.max_num_seqs)
+    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=task.model_folder, disable_log_stats=True, **task.engine))
+    slots = asyncio.Semaphore(task.max_num_seqs)
 
     async def one(index: int) -> None:
         if not lengths[index]:
@@ -146,7 +145,7 @@ async def _ceiling(task: Task) -> Result:
 def _llm(task: Task) -> Any:
     from vllm import LLM
 
-    return LLM(model=task.model_folder, disable_log_stats=True, **WORKLOADS[task.workload].engine)
+    return LLM(model=task.model_folder, disable_log_stats=True, **task.engine)
 
 
 def _generate(llm: Any, prompts: Sequence[list[int]], params: Any) -> list[Any]:

@@ -35,23 +35,24 @@ def ray_data(task: Task, backend: str) -> Result:
     from ray.data.llm import build_processor, vLLMEngineProcessorConfig
 
     cpus = os.cpu_count() or 1
+    threads = {} if task.has_gpu else {"OMP_NUM_THREADS": str(cpus)}
     ray.init(address="local", num_cpus=cpus + 2, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     work = WORKLOADS[task.workload]
     job = task.job()
-    engine = {**work.engine, "disable_log_stats": True}
+    engine = {**task.engine, "disable_log_stats": True}
     if backend != "auto":
         engine["structured_outputs_config"] = {"backend": backend}
     config = vLLMEngineProcessorConfig(
         model_source=task.model_folder,
         engine_kwargs=engine,
         log_engine_metrics=False,
-        placement_group_config={"bundles": [{"CPU": 1}]},
+        placement_group_config=None if task.has_gpu else {"bundles": [{"CPU": 1}]},
         concurrency=1,
         chat_template_stage=False,
         tokenize_stage=False,
         detokenize_stage=False,
-        runtime_env={"env_vars": {"OMP_NUM_THREADS": str(cpus)}},
+        runtime_env={"env_vars": threads},
     )
     sampling = {
         "temperature": 0.0,

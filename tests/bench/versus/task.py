@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
-from demo.models import default_cache, tiny_llama_folder
 from pipeline.core.spec import GuideName, JobSpec, parse_spec
 from pipeline.run.parse import strip_fence
 from pipeline.run.preflight import Job, prepare_job
-from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES, MODELS
+from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES
 from tests.bench.versus.note import notes
 
 __all__ = ["WORKLOADS", "Result", "Task", "Workload", "is_valid", "judged"]
@@ -25,26 +24,13 @@ __all__ = ["WORKLOADS", "Result", "Task", "Workload", "is_valid", "judged"]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Documents, what is wanted of them, and how the engine is set."""
+    """Documents, what is wanted of them, and what an engine without a GPU is set to."""
 
     record: str
     prompt: Mapping[str, Any]
     max_tokens: int
     max_num_seqs: int
     max_model_len: int
-
-    @property
-    def engine(self) -> dict[str, Any]:
-        """vLLM's arguments, the same for every contender."""
-        return {
-            "dtype": "bfloat16",
-            "enforce_eager": True,
-            "load_format": "safetensors",
-            "max_model_len": self.max_model_len,
-            "max_num_seqs": self.max_num_seqs,
-            "enable_prefix_caching": True,
-            "enable_chunked_prefill": False,
-        }
 
 
 WORKLOADS = {
@@ -65,13 +51,35 @@ class Task:
 
     contender: str
     workload: str
-    model: str
+    model_folder: str
     documents: int
     input_uri: str
     output_uri: str
     endpoint_url: str
     region: str
     lengths: str | None = None
+    has_gpu: bool = False
+    load_format: str = "safetensors"
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """vLLM's arguments, the same for every contender."""
+        work = WORKLOADS[self.workload]
+        common = {
+            "dtype": "bfloat16",
+            "load_format": self.load_format,
+            "max_model_len": work.max_model_len,
+            "max_num_seqs": self.max_num_seqs,
+            "enable_prefix_caching": True,
+        }
+        if self.has_gpu:
+            return {**common, "gpu_memory_utilization": 0.85}
+        return {**common, "enforce_eager": True, "enable_chunked_prefill": False}
+
+    @property
+    def max_num_seqs(self) -> int:
+        """Documents that an engine works on at once."""
+        return 256 if self.has_gpu else WORKLOADS[self.workload].max_num_seqs
 
     def spec(self, guide: GuideName = "none", **decoding: Any) -> JobSpec:
         """The job as this system writes it down."""
@@ -82,24 +90,20 @@ class Task:
                 "input": {"uri": self.input_uri},
                 "record": work.record,
                 "prompt": dict(work.prompt),
-                "model": {"name": self.model_folder, "engine": work.engine},
+                "model": {"name": self.model_folder, "engine": self.engine},
                 "decoding": {"guide": guide, "max_tokens": work.max_tokens, "extractive": False, **decoding},
                 "truncation": {"policy": "close" if guide == "recordmill" else "reject"},
                 "output": {"uri": self.output_uri},
                 "cluster": {
                     "engines": 1,
-                    "gpus_per_engine": 0,
-                    "cpus_per_engine": os.cpu_count(),
-                    "concurrency": work.max_num_seqs,
+                    "gpus_per_engine": int(self.has_gpu),
+                    "cpus_per_engine": 1 if self.has_gpu else os.cpu_count(),
+                    "concurrency": self.max_num_seqs,
                 },
                 "s3": {"endpoint_url": self.endpoint_url, "region": self.region},
             },
             source=self.workload,
         )
-
-    @property
-    def model_folder(self) -> str:
-        return str({**MODELS, "random": tiny_llama_folder}[self.model](default_cache()))
 
     def job(self) -> Job:
         """Prompts, record class and JSON Schema, for contenders that have none of their own."""
