@@ -3,7 +3,8 @@
 Work is pulled.  A worker has one task at a time, and a second one to prefetch while there is plenty.  A task that was
 running when its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
 When nothing waits and a worker is idle, it gets a task that has fallen behind on another one, and the first to commit
-counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks").  Every event costs the logarithm of the
+counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks"); idle workers beyond the open tasks are not
+needed any more.  Every event costs the logarithm of the
 number of delayed tasks at most, and at the end of a run the number of workers.
 
     waiting ──► running ──► done
@@ -30,7 +31,7 @@ PREFETCH = 2
 DEATHS_BEFORE_DIVIDING = 2
 """A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
 BEHIND = 2.0
-"""A task has fallen behind when it is held for so many times as long as those that finished, on average."""
+"""A task has fallen behind when it takes so many times as long as those that finished, on average."""
 FINISHED_BEFORE_JUDGING = 8
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
@@ -82,8 +83,8 @@ class _Entry:
     deaths: int = 0
     holders: int = 0
     """Workers that have it now: two, where it had fallen behind."""
-    handed_at: float = 0.0
-    """To the first of them."""
+    since: float = 0.0
+    """When the first of them took it; from when that one was done with what it had before."""
 
 
 @dataclass(slots=True)
@@ -124,7 +125,7 @@ class Dispatcher:
         self._placed = 0
         self._now = 0.0
         self._finished = 0
-        self._held_s = 0.0
+        self._worked_s = 0.0
         self._open = len(self._waiting)
         self.done: set[str] = set()
         self.given_up: dict[str, RecordmillError] = {}
@@ -184,17 +185,21 @@ class Dispatcher:
             return None
         held = (entry for worker in self._workers.values() for entry in worker.running.values())
         alone = [entry for entry in held if entry.holders == 1 and not entry.deaths and entry.task.is_planned]
-        late = min(alone, key=lambda entry: entry.handed_at, default=None)
-        if late is None or self._now - late.handed_at <= BEHIND * self._held_s / self._finished:
+        late = min(alone, key=lambda entry: entry.since, default=None)
+        if late is None or self._now - late.since <= BEHIND * self._worked_s / self._finished:
             return None
         return late
+
+    def unneeded(self) -> tuple[str, ...]:
+        """Idle workers beyond one for each open task, which may yet fail or fall behind."""
+        return tuple(self._idle)[: max(0, len(self._idle) - self.open_tasks)]
 
     def finished(self, worker_id: str, task_id: str) -> str | None:
         """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
         entry = self._take(worker_id, task_id)
         self._workers[worker_id].failures_in_a_row = 0
         self._finished += 1
-        self._held_s += self._now - entry.handed_at
+        self._worked_s += self._now - entry.since
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
             return None
@@ -303,7 +308,7 @@ class Dispatcher:
         worker.running[entry.task.task_id] = entry
         worker.is_alone = is_alone
         if not entry.holders:
-            entry.handed_at = self._now
+            entry.since = self._now
         entry.attempts += 1
         entry.holders += 1
         self._placed += 1
@@ -316,6 +321,9 @@ class Dispatcher:
         worker.is_alone = False
         entry.holders -= 1
         self._placed -= 1
+        for behind in worker.running.values():
+            if behind.holders == 1:
+                behind.since = self._now
         self._file(worker_id)
         return entry
 

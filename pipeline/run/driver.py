@@ -127,6 +127,8 @@ class Driver:
             for assignment in self._dispatcher.assign(self._clock()):
                 self._cluster.submit(assignment)
                 self._log("started", assignment.task.task_id, assignment.worker_id, f"attempt={assignment.attempt}")
+            for worker_id in self._dispatcher.unneeded():
+                self._dismiss(worker_id)
             for event in self._cluster.wait(self._patience_s()):
                 self._handle(event)
             self._report("extract")
@@ -215,6 +217,13 @@ class Driver:
             self._fleet.retired()
             self._last.unplaced = None
             logger.warning("run=%s worker=%s replaced: its attempts fail", self._run, event.worker_id)
+
+    def _dismiss(self, worker_id: str) -> None:
+        """Gives back what a worker holds of the cluster, while others finish."""
+        self._cluster.kill(worker_id)
+        self._dispatcher.released(worker_id)
+        self._fleet.dismissed()
+        logger.info("run=%s worker=%s dismissed: there is nothing left for it", self._run, worker_id)
 
     def _lost(self, event: Lost) -> None:
         self._fleet.lost(is_memory=event.is_memory)

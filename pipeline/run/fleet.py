@@ -60,6 +60,10 @@ class Fleet:
         self.ready -= 1
         self.replaced += 1
 
+    def dismissed(self) -> None:
+        """A ready worker was taken away because there is nothing left for it."""
+        self.ready -= 1
+
     def progressed(self) -> None:
         """Something was finished."""
         self.losses = 0

@@ -69,6 +69,18 @@ def test_a_thousand_engines_and_ten_million_documents_take_one_assignment_a_shar
     assert cluster.now <= 10 * 1001 * cluster.row_s + cluster.start_s + 5
 
 
+def test_engines_with_nothing_left_are_given_back_while_the_last_one_works() -> None:
+    """Fails when the driver keeps idle workers to the end."""
+    ledger = _ledger(*([100] * 40), 5000)
+    cluster = SimulatedCluster(8, Faults())
+    simulation = simulate(ledger, cluster, engines=8)
+    simulation.driver.run()
+    assert ledger.is_complete
+    # The one that works on the long shard, and one that could take over.
+    assert len(cluster.queues) <= 2
+    assert len(cluster.started) == 8
+
+
 def test_one_poison_document_costs_a_bounded_number_of_workers() -> None:
     ledger = _ledger(1024, 1024, 1024)
     poison: Row = ("s3://b/1.parquet", 0, 777)

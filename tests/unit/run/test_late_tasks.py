@@ -105,3 +105,31 @@ def test_when_both_are_lost_it_is_a_suspect_like_any_other() -> None:
     assert (again.task.task_id, again.attempt) == (task_id, 3)
     assert dispatcher.finished("new", task_id) == task_id
     assert dispatcher.is_finished
+
+
+def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own() -> None:
+    """Fails when the clock of a prefetched task starts when it is handed over: the usual time is then twice as long."""
+    count = FINISHED_BEFORE_JUDGING + 2
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(count))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
+    dispatcher.add_worker("slow")
+    now = 0.0
+    for name in list(shards)[:-2]:
+        dispatcher.assign(now)
+        now += USUAL_S
+        dispatcher.assign(now)
+        dispatcher.finished("slow", name)
+    dispatcher.assign(now)
+    left = list(shards)[-2:]
+    assert sorted(dispatcher.running("slow")) == sorted(left)
+    dispatcher.add_worker("quick")
+    assert dispatcher.assign(now + BEHIND * USUAL_S - 1) == []
+    (late,) = dispatcher.assign(now + BEHIND * USUAL_S + 1)
+    assert (late.worker_id, late.task.task_id) == ("quick", left[0])
+
+
+def test_a_worker_is_unneeded_when_there_are_more_idle_ones_than_open_tasks() -> None:
+    dispatcher, _, _ = _late()
+    assert dispatcher.unneeded() == ()
+    dispatcher.add_worker("third")
+    assert len(dispatcher.unneeded()) == 1
