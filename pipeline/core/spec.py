@@ -151,6 +151,9 @@ class DecodingSpec(_Section):
     """Whether fields marked with `Span` are copied from the document; if not, they are decoded as plain ones."""
     date_order: Literal["dmy", "mdy", "ymd", "any"] = "any"
     """How numeric dates of a document are read for extractive fields."""
+    drafts: Annotated[int, Field(ge=0, le=32)] = 0
+    """An experiment: so many tokens of text that the schema leaves no choice about are proposed to the model at once,
+    and not one a step; 0 for none."""
 
 
 class TruncationSpec(_Section):
@@ -298,6 +301,8 @@ class JobSpec(_Section):
                 f"truncation.escalate starts at {self.truncation.escalate[0]}, "
                 f"which is not above decoding.max_tokens {self.decoding.max_tokens}"
             )
+        if self.decoding.guide != "recordmill" and self.decoding.drafts:
+            raise ValueError(f"decoding.drafts needs decoding.guide recordmill, not {self.decoding.guide}")
         if self.decoding.guide != "recordmill" and self.truncation.policy == "close":
             raise ValueError(
                 f"truncation.policy close needs decoding.guide recordmill; with {self.decoding.guide} "

@@ -122,6 +122,10 @@ class Cursor:
             self._left += count
             self._ended = False
 
+    def forced(self) -> bytes:
+        """What must follow, as far as the schema leaves no choice; empty after the end, or where there is one."""
+        return b"" if self._ended else self._guide.forced(self.state)
+
     def validate(self, token_ids: Iterable[int]) -> list[int]:
         """The longest legal prefix; the cursor stays where it is."""
         legal: list[int] = []

@@ -37,6 +37,8 @@ _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
 _COSTS_KEPT = 256
 _RESERVES_KEPT = 64
+_FORCED_KEPT = 4096
+_FORCED_BYTES = 256
 
 
 class Row(NamedTuple):
@@ -88,6 +90,7 @@ class Guide:
         self._costs_built = 0
         self._most_bytes: int = meta["max_token_bytes"]
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
+        self._forced: dict[int, bytes] = {}
         self._lock = threading.Lock()
         self._saved = [Row.of(row) for row in self._rows]
         self._row_index: list[int] = self.row_of_state.tolist()
@@ -134,6 +137,26 @@ class Guide:
             if state == self.state_count:
                 return -1
         return state
+
+    def forced(self, state: int) -> bytes:
+        """What must follow, byte by byte, as far as the schema leaves no choice."""
+        found = self._forced.get(state)
+        if found is None:
+            if len(self._forced) >= _FORCED_KEPT:
+                self._forced.clear()
+            found = self._forced[state] = self._only_way(state)
+        return found
+
+    def _only_way(self, state: int) -> bytes:
+        forced = bytearray()
+        while len(forced) < _FORCED_BYTES and not self.is_accepting(state) and state not in self.hole_of_state:
+            kinds = np.flatnonzero(self.table[state] != self.state_count)
+            spelt = np.flatnonzero(np.isin(self.class_of_byte, kinds))
+            if len(spelt) != 1:
+                break
+            forced.append(int(spelt[0]))
+            state = int(self.table[state, kinds[0]])
+        return bytes(forced)
 
     def decode(self, token_ids: Sequence[int]) -> bytes:
         """The bytes that the ids spell together."""

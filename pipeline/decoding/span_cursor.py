@@ -178,6 +178,10 @@ class SpanCursor(Cursor):
         )
         return tuple(sorted(set(found)))
 
+    def forced(self) -> bytes:
+        """See `Cursor.forced`; content is never forced."""
+        return b"" if isinstance(self.state, _Content) else super().forced()
+
     def _after(self, state: Any, left: int, token_id: int) -> Any:
         target = self._next(state, token_id)
         limit = left - 1

@@ -51,6 +51,8 @@ class CursorLike(Protocol):
 
     def validate(self, token_ids: Sequence[int]) -> list[int]: ...
 
+    def forced(self) -> bytes: ...
+
     def write_mask(self, address: int) -> None: ...
 
     def reset(self) -> None: ...
@@ -137,6 +139,10 @@ class CursorGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     def rollback(self, num_tokens: int) -> None:
         if num_tokens > 0:
             self._cursor.rollback(num_tokens)
+
+    def forced(self) -> bytes:
+        """What must follow, as far as the schema leaves no choice."""
+        return self._cursor.forced()
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         address = self._rows.address(bitmask, batch_index)

@@ -16,12 +16,14 @@ from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.outputs import DraftTokenIds
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from pipeline.core.errors import EngineStartError, RecordmillError
-from pipeline.engine.backend import GuideBackend
+from pipeline.engine.backend import CursorGrammar, GuideBackend
+from pipeline.engine.drafts import DRAFTER, ForcedDrafts
 from pipeline.engine.vllm_names import TESTED_VERSIONS, vllm_version
 from pipeline.engine.wire import Binding
 
@@ -82,16 +84,38 @@ def _log_refusal(request_id: str, bound: Future[StructuredOutputGrammar]) -> Non
         logger.error("request %s refused: %s", request_id, error)
 
 
+def drafts_of(manager: StructuredOutputManager) -> ForcedDrafts | None:
+    """What drafts forced text, where the engine was started so."""
+    speculative = manager.vllm_config.speculative_config
+    if speculative is None or speculative.model != DRAFTER:
+        return None
+    return ForcedDrafts(manager.tokenizer, speculative.num_speculative_tokens)
+
+
 class GuidedScheduler(Scheduler):  # type: ignore[misc]
     """For platforms without asynchronous scheduling, such as the CPU."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._guides = install_backend(self.structured_output_manager)
+        self._drafts = drafts_of(self.structured_output_manager)
 
     def add_request(self, request: Request) -> None:
         bind_request(self._guides, request)
         super().add_request(request)
+
+    def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
+        if self._drafts is not None:
+            drafts = [self._draft(self.requests.get(name)) for name in draft_token_ids.req_ids]
+            draft_token_ids = DraftTokenIds(draft_token_ids.req_ids, drafts)
+        super().update_draft_token_ids(draft_token_ids)
+
+    def _draft(self, request: Request | None) -> list[int]:
+        structured = None if request is None else request.structured_output_request
+        grammar = None if structured is None else structured.grammar
+        if self._drafts is None or not isinstance(grammar, CursorGrammar):
+            return []
+        return self._drafts.ids(grammar.forced())
 
 
 class GuidedAsyncScheduler(AsyncScheduler):  # type: ignore[misc]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pipeline.core.spec import JobSpec, ModelSpec
 from pipeline.engine.base import Engine
+from pipeline.engine.drafts import draft_arguments
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import is_scripted
 from pipeline.engine.vllm_engine import VllmEngine
@@ -32,10 +35,16 @@ async def start_engine(context: EngineContext) -> Engine:
 
 
 def _model(spec: JobSpec) -> ModelSpec:
-    """The model, and word for vLLM that its ranks stand where Ray has room for them; what the user says of it stands.
+    """The model, and what the job asks of vLLM beside it; what the user says under `model.engine` stands.
 
-    vLLM refuses a model that needs more GPUs than its machine has unless it is told so.
+    Its ranks stand where Ray has room for them: vLLM refuses a model that needs more GPUs than its machine has unless
+    it is told so.
     """
-    if need_of(spec.cluster, spec.model).ranks == 1 or is_scripted(spec.model):
+    if is_scripted(spec.model):
         return spec.model
-    return spec.model.model_copy(update={"engine": {"distributed_executor_backend": "ray", **spec.model.engine}})
+    engine: dict[str, Any] = {}
+    if need_of(spec.cluster, spec.model).ranks > 1:
+        engine["distributed_executor_backend"] = "ray"
+    if spec.decoding.drafts:
+        engine |= draft_arguments(spec.decoding.drafts)
+    return spec.model.model_copy(update={"engine": {**engine, **spec.model.engine}})

@@ -59,6 +59,7 @@ BENCHMARKS = (
     Benchmark("receipts-gemma", "The same, 270 million parameters", "receipts", ("--model", "gemma")),
     Benchmark("spans", "What finding a document's candidates costs", "spans"),
     Benchmark("budgets", "Tight budgets: ours beside what a user would do instead", "budgets"),
+    Benchmark("drafts", "What drafts of forced text save, an experiment", "drafts"),
     Benchmark("closing", "Whether every record closes", "closing"),
     Benchmark(
         "simulation",

@@ -59,6 +59,26 @@ def test_giving_back_ids_is_the_same_as_not_having_taken_them(
     assert np.array_equal(cursor.row().words, replay.row().words)
 
 
+@settings(max_examples=100)
+@given(choices=choices)
+def test_what_is_forced_is_what_every_legal_token_begins_and_no_more_of_it_is(choices: list[int]) -> None:
+    """Held against the mask: a legal token spells a part of it, or all of it and more; after it there is a choice."""
+    cursor = guide().cursor()
+    _walk(cursor, choices)
+    forced = cursor.forced()
+    spelt = [guide().decode((i,)) for i in legal_ids(cursor.row().words, guide().vocab_size) if i != EOS]
+    if cursor.is_accepting:
+        assert not forced
+        return
+    for token in spelt:
+        assert token.startswith(forced) or forced.startswith(token)
+    assert cursor.validate([4 + byte for byte in forced]) == [4 + byte for byte in forced]
+    for byte in forced:
+        cursor.advance(4 + byte)
+    ends = {guide().decode((i,))[:1] for i in legal_ids(cursor.row().words, guide().vocab_size)}
+    assert len(ends) > 1 or cursor.is_accepting
+
+
 @settings(max_examples=150)
 @given(choices=choices, extra=st.integers(0, 25), drafts=st.lists(st.integers(0, 290), max_size=6))
 def test_validate_finds_the_longest_legal_prefix_and_stays_where_it_is(
