@@ -75,7 +75,7 @@ def _lines(job: JobSpec, found: Estimate) -> Iterator[RenderableType]:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
-    facts.add_row("input", f"{plural(found.documents, 'document')} in {plural(found.objects, 'object')}")
+    facts.add_row("input", _input(found))
     if found.unreadable:
         facts.add_row(
             "", Text(f"{plural(found.unreadable, 'object')} cannot be read and would be left out", style="red")
@@ -90,6 +90,12 @@ def _lines(job: JobSpec, found: Estimate) -> Iterator[RenderableType]:
         yield _budgets(found)
     else:
         yield Text("`--sample-generations 16` shows what each max_tokens would cut short.", style="dim")
+
+
+def _input(found: Estimate) -> str:
+    formats = ", ".join(f"{number} {name}" for name, number in sorted(found.formats.items()))
+    kinds = f": {formats}" if len(found.formats) > 1 else ""
+    return f"{plural(found.documents, 'document')} in {plural(found.objects, 'object')}{kinds}"
 
 
 def _prompt(found: Estimate) -> str:

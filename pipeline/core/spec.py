@@ -90,6 +90,8 @@ class InputSpec(_Section):
             return _checked_uri(value)
         if not value:
             raise ValueError("an empty list; name at least one URI")
+        if len({uri.startswith("s3://") for uri in value}) > 1:
+            raise ValueError("objects on S3 and local files; use one kind")
         return tuple(_checked_uri(uri) for uri in value)
 
 

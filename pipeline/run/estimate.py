@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from pipeline.run.messages import EngineFactory
 from pipeline.run.plan import make_shards
 from pipeline.run.preflight import Job, prepare_job
 from pipeline.run.sample import Sample, read_sample
+from pipeline.storage.arrow import record_schema
+from pipeline.storage.documents import format_of
 
 __all__ = [
     "BudgetRow",
@@ -121,6 +124,8 @@ class Estimate:
     """All that is known of a run before it."""
 
     objects: int
+    formats: dict[str, int]
+    """Of these, how many are read as what."""
     unreadable: int
     documents: int
     shards: int
@@ -179,6 +184,7 @@ def estimate(
     """
     job = prepare_job(spec, base)
     sample = read_sample(spec, max(count, generations))
+    record_schema(job.record, sample.columns)  # raises what a run would refuse: two columns of one name
     prompts = _prompt_tokens(job, sample.rows)
     likely, likely_from = likely_tokens(spec, job.record, job.tokenizer)
     documents = sum(item.rows for item in sample.objects)
@@ -193,6 +199,7 @@ def estimate(
         cost = cost_of(spec, documents, generated.documents_per_s, "measured", price)
     return Estimate(
         objects=len(sample.objects),
+        formats=dict(Counter(format_of(item.uri, spec.input) for item in sample.objects)),
         unreadable=sum(item.unreadable is not None for item in sample.objects),
         documents=documents,
         shards=len(make_shards(sample.objects, spec.input.shard_rows)),

@@ -93,7 +93,6 @@ def prepare(spec: JobSpec, base: Path) -> Prepared:
     is_conditional = probe(store, layout.prefix)
     if not is_conditional:
         logger.warning("%s ignores conditional puts: two attempts at one shard may overwrite each other", layout.prefix)
-    _check_places(spec)
     source = open_store(spec.input.uris[0], spec.s3)
     found = load_plan(store, layout)
     if found is None:
@@ -137,16 +136,6 @@ def prepare_job(spec: JobSpec, base: Path) -> Job:
         guide=None if guide is None else guide.fingerprint,
     )
     return Job(spec, record, schema, template, tokenizer, prompts, guide, identity)
-
-
-def _check_places(spec: JobSpec) -> None:
-    """Whether all of the input lies in one kind of store.
-
-    Raises:
-        SpecError: it does not.
-    """
-    if len({uri.startswith("s3://") for uri in spec.input.uris}) > 1:
-        raise SpecError("input.uri names objects on S3 and local files; use one kind")
 
 
 def _json_schema(record: type[BaseModel]) -> dict[str, Any]:

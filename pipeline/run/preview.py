@@ -15,8 +15,6 @@ from pipeline.run.messages import EngineFactory
 from pipeline.run.preflight import prepare_job
 from pipeline.run.sample import Sample, read_document, read_sample
 from pipeline.storage.arrow import record_schema, storable
-from pipeline.storage.documents import passed_columns
-from pipeline.storage.store import open_store
 
 __all__ = ["Preview", "preview"]
 
@@ -55,8 +53,7 @@ def preview(
     """
     job = prepare_job(spec, base)
     sample = read_sample(spec, count) if document_id is None else read_document(spec, document_id)
-    columns = passed_columns(open_store(spec.input.uris[0], spec.s3), sample.objects, spec.input)
-    schema = record_schema(job.record, columns)
+    schema = record_schema(job.record, sample.columns)
 
     async def extracted() -> Preview:
         async with local_engine(job, engine_factory) as engine:

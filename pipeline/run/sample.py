@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from pipeline.core.document import Document, InputObject, Piece, Shard
 from pipeline.core.errors import InputError
@@ -12,7 +14,7 @@ from pipeline.core.outcome import Outcome
 from pipeline.core.spec import JobSpec
 from pipeline.run.intake import Row, rows_of
 from pipeline.run.preflight import input_objects
-from pipeline.storage.documents import DocumentReader
+from pipeline.storage.documents import DocumentReader, passed_columns
 from pipeline.storage.lookup import find_row
 from pipeline.storage.store import open_store
 
@@ -30,13 +32,15 @@ class Sample:
     rows: tuple[Row, ...]
     documents: tuple[Document, ...]
     """The document of each row, for those that hold an outcome already: without a text."""
+    columns: Mapping[str, pa.DataType]
+    """Types of the input columns that are passed through."""
 
 
 def read_sample(spec: JobSpec, count: int) -> Sample:
     """`count` rows of a job's input, or all of them where it has fewer.
 
     Raises:
-        InputError: there are no documents that can be read as the job asks.
+        InputError: there are no documents that can be read as the job asks; whatever a run would refuse is refused.
         StorageError: see `Store`.
     """
     store = open_store(spec.input.uris[0], spec.s3)
@@ -61,12 +65,14 @@ def read_document(spec: JobSpec, document_id: str) -> Sample:
 
 
 def _read(spec: JobSpec, objects: tuple[InputObject, ...], pieces: tuple[Piece, ...]) -> Sample:
-    reader = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits)
+    store = open_store(spec.input.uris[0], spec.s3)
+    columns = passed_columns(store, objects, spec.input)
+    reader = DocumentReader(store, spec.input, spec.limits)
     try:
         rows = tuple(rows_of(Shard(pieces), reader.read, document_bytes=spec.limits.document_bytes))
     finally:
         reader.close()
-    return Sample(objects, rows, tuple(map(_document, rows)))
+    return Sample(objects, rows, tuple(map(_document, rows)), columns)
 
 
 def _document(row: Row) -> Document:

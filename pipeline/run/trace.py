@@ -31,6 +31,7 @@ from pipeline.run.messages import EngineFactory
 from pipeline.run.parse import Refusal, parse_record, strip_fence
 from pipeline.run.preflight import Job, prepare_job
 from pipeline.run.sample import read_document
+from pipeline.storage.arrow import record_schema
 
 __all__ = ["Traced", "trace"]
 
@@ -76,6 +77,7 @@ def trace(
         raise SpecError(f"trace shows guide recordmill at work; this job has {spec.decoding.guide}")
     job = prepare_job(spec, base)
     sample = read_document(spec, document_id)
+    record_schema(job.record, sample.columns)  # raises what a run would refuse: two columns of one name
     row, document = sample.rows[0], sample.documents[0]
 
     async def traced() -> Traced:

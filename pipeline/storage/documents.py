@@ -222,11 +222,23 @@ def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[Inp
         case "text":
             if own:
                 raise InputError(
-                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; see input.columns"
+                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; {_way_out(item.uri, spec)}"
                 )
             return item, types
         case "parquet":
             return item, types | parquet_input.passed_types(store, item, own)
+
+
+def _way_out(text_file: str, spec: InputSpec) -> str:
+    """What to do about a text file in an input of which columns are passed."""
+    if spec.format == "text" or text_file in spec.uris:
+        return "leave the column out of input.columns"
+    first = spec.uris[0]
+    folder = (glob_root(first).rpartition("/")[0] if is_glob(first) else first).rstrip("/")
+    return (
+        f"if it is no document, name those that are, as `input.uri: {folder}/**/*.parquet`; "
+        "if its name misleads, set input.format; else leave the column out of input.columns"
+    )
 
 
 def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:

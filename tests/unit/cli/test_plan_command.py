@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
 from tests.unit.cli.conftest import Say, put_job, put_lines
 
 
@@ -59,3 +63,29 @@ def test_documents_without_a_text_and_too_long_ones_are_counted_apart(folder: Pa
     found = say("plan", "job.yaml", "--json").json
     assert found["unextracted"] == 1
     assert found["too_long"] == 1
+
+
+@pytest.mark.parametrize("command", ["plan", "preview", "trace"])
+def test_what_a_run_refuses_of_its_input_is_refused_before_it(command: str, folder: Path, say: Say) -> None:
+    place, more = folder / "mixed", ["--document", "p0"] if command == "trace" else []
+    place.mkdir()
+    rows = [{"document_id": "p0", "text": "note 0 here", "source": "s", "title": "t"}]
+    pq.write_table(pa.Table.from_pylist(rows), place / "a.parquet")
+    (place / "README.md").write_text("what lies here")
+    put_job(folder, input={"uri": str(place), "columns": ["source"]})
+    stray = say(command, "job.yaml", *more)
+    assert stray.code == 2
+    assert "README.md is a text file, which has no column 'source'" in stray.err
+    assert f"input.uri: {place}/**/*.parquet" in stray.err
+    put_job(folder, input={"uri": f"{place}/**/*.parquet", "columns": ["source"]})
+    assert say(command, "job.yaml", *more).code == 0
+    put_job(folder, input={"uri": f"{place}/**/*.parquet", "columns": ["title"]})
+    doubled = say(command, "job.yaml", *more)
+    assert doubled.code == 2
+    assert "is named 'title'" in doubled.err
+
+
+def test_objects_of_several_formats_are_counted_by_format(folder: Path, say: Say) -> None:
+    assert "jsonl" not in say("plan", "job.yaml").out
+    (folder / "in" / "README.md").write_text("what lies here")
+    assert "31 documents in 2 objects: 1 jsonl, 1 text" in say("plan", "job.yaml").out
