@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-import json
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,14 +15,16 @@ import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
-from pipeline.cli.output import notes, whole_file
+from pipeline.cli.output import notes, print_json, whole_file
 from pipeline.cli.specs import Endpoint, Region, s3_settings
 from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
 from pipeline.core.spec import S3Spec
 from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
+from pipeline.report.text import count, plural, visible
 from pipeline.report.write import build_report, score_run, write_report
 from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.shared_ids import SharedIds
 from pipeline.run.shown import shown_documents
 from pipeline.run.verify import stored_spec
 from pipeline.run.verify import verify as verify_run
@@ -32,6 +35,9 @@ from pipeline.storage.reader import read_records
 from pipeline.storage.store import Store, open_store
 
 __all__ = ["register"]
+
+LINES_AT_MOST = 10
+"""Lines that `verify` prints of one kind."""
 
 Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The run's output prefix.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
@@ -109,25 +115,53 @@ def _show(made: Report, *, as_json: bool) -> int:
 def verify(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None, region: Region = None) -> int:
     """Prove that every planned document has exactly one outcome and that what is stored is whole.
 
-    Reads the input's ids and the parts in full.  Exits with 1 and names what does not hold.
+    Reads the input's ids and the parts in full.  Exits with 1 and names what does not hold. Ids that stand in more
+    than one shard are counted and named; they alone are no reason to exit with 1.
     Example: `recordmill verify s3://bucket/runs/receipts/`
     """
     found = verify_run(prefix, s3_settings(endpoint_url, region))
     if as_json:
-        counts = {"documents_planned": found.documents_planned, "documents_found": found.documents_found}
-        print(json.dumps({"is_sound": found.is_sound, **counts, "problems": list(found.problems)}, indent=2))  # noqa: T201
+        print_json(
+            {
+                "is_sound": found.is_sound,
+                "documents_planned": found.documents_planned,
+                "documents_found": found.documents_found,
+                "problems": found.problems,
+                "ids_in_several_shards": asdict(found.shared_ids),
+            }
+        )
         return 0 if found.is_sound else 1
     console = Console(highlight=False)
+    for line in _shared(found.shared_ids):
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
     if found.is_sound:
         console.print(
             f"[green]sound[/]: {found.documents_found} documents, each with one outcome, "
             f"in {found.shards_planned} shards; checksums and report agree"
         )
         return 0
-    for problem in found.problems:
-        console.print(problem, markup=False, soft_wrap=True)
-    console.print(f"[bold red]{len(found.problems)} problems[/] in {found.documents_planned} planned documents")
+    for line in (*_first(found.wrong, "more"), *_first(found.missing, "more shards without a part")):
+        console.print(line, markup=False, soft_wrap=True)
+    problems = plural(len(found.problems), "problem")
+    console.print(f"[bold red]{problems}[/] in {plural(found.documents_planned, 'planned document')}")
     return 1
+
+
+def _first(lines: Sequence[str], rest: str) -> Iterator[str]:
+    yield from lines[:LINES_AT_MOST]
+    if len(lines) > LINES_AT_MOST:
+        yield f"and {count(len(lines) - LINES_AT_MOST)} {rest}; `--json` names them all"
+
+
+def _shared(found: SharedIds) -> Iterator[str]:
+    """Each of those documents has its outcome, so this is no problem of the run; it may be one of the input."""
+    if found.count:
+        ids = "1 document id stands" if found.count == 1 else f"{count(found.count)} document ids stand"
+        yield f"{ids} in more than one shard; each of those documents has an outcome of its own:"
+    for example in found.examples:
+        yield f"  {visible(example.document_id)!r} in shards {', '.join(example.shard_ids)}"
+    if found.count > len(found.examples):
+        yield f"  and {count(found.count - len(found.examples))} more"
 
 
 def export(
@@ -153,11 +187,11 @@ def export(
     is_all = rows is Rows.ALL
     dataset = _rows(prefix, rows, s3_settings(endpoint_url, region))
     if out is None:
-        count = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
+        written = export_records(dataset, to, sys.stdout.buffer, with_audit=is_all)
     else:
         with whole_file(out) as file:
-            count = export_records(dataset, to, file, with_audit=is_all)
-    notes().print(f"{count} rows")
+            written = export_records(dataset, to, file, with_audit=is_all)
+    notes().print(f"{written} rows")
     if missing := _missing(prefix, endpoint_url, region):
         notes().print(f"{prefix} is not complete: {missing}", style="bold yellow", markup=False)
     return 0
@@ -183,8 +217,10 @@ def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, regio
     settings = s3_settings(endpoint_url, region)
     place = layout.prefix if layout.prefix.startswith("s3://") else f"{Path(layout.prefix).resolve()}/"
     source = f"{place} {stored.plan.fingerprint}"
-    count = append_to_delta(_rows(prefix, rows, settings), table, settings, source=source, with_audit=rows is Rows.ALL)
-    said = f"{table} has this run already" if count is None else f"{count} rows appended to {table}"
+    appended = append_to_delta(
+        _rows(prefix, rows, settings), table, settings, source=source, with_audit=rows is Rows.ALL
+    )
+    said = f"{table} has this run already" if appended is None else f"{appended} rows appended to {table}"
     notes().print(said, markup=False)
     return 0
 

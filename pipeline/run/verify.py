@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,6 +23,7 @@ from pipeline.report.write import build_report
 from pipeline.run.grounding import misplaced, with_grounded
 from pipeline.run.intake import ReadPiece, Row, is_synthetic_id, rows_of
 from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.shared_ids import SharedIds, id_hashes, shared_ids
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
@@ -40,8 +42,16 @@ class Verification:
     shards_planned: int
     documents_planned: int
     documents_found: int
-    problems: tuple[str, ...]
-    """One line each; names objects, shards and document ids."""
+    wrong: tuple[str, ...]
+    """What is there and does not hold, one line each; names objects, shards and document ids."""
+    missing: tuple[str, ...]
+    """Shards that have no part, one line each."""
+    shared_ids: SharedIds
+    """Ids of the stored outcomes that stand in more than one shard: each of those documents has its own outcome."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self.wrong + self.missing
 
     @property
     def is_sound(self) -> bool:
@@ -89,22 +99,29 @@ def verify_parts(
     shards = {shard.shard_id: shard for shard in plan.shards}
     listed = {shard_id_of(item.uri) or item.uri for item in store.list(layout.parts_prefix)}
     foreign = sorted(listed - shards.keys())
-    problems = [f"{name} under {layout.parts_prefix} belongs to no planned shard" for name in foreign]
+    wrong = [f"{name} under {layout.parts_prefix} belongs to no planned shard" for name in foreign]
+    missing = [
+        f"shard {shard_id} has no part: {shard.rows} documents have no outcome"
+        for shard_id, shard in shards.items()
+        if shard_id not in listed
+    ]
+    stored_shards = {shard_id: shard for shard_id, shard in shards.items() if shard_id in listed}
 
     def check(item: tuple[str, Shard]) -> _Checked:
         shard_id, shard = item
-        if shard_id not in listed:
-            return _Checked(0, [f"shard {shard_id} has no part: {shard.rows} documents have no outcome"])
         rows = rows_of(shard, read, document_bytes=document_bytes)
         return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, rows)
 
     found = 0
-    for checked in _bounded_map(check, shards.items()):
+    hashes: dict[str, Any] = {}
+    for shard_id, checked in zip(stored_shards, _bounded_map(check, stored_shards.items()), strict=True):
         found += checked.documents
-        problems += checked.problems
-    problems += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.left_out]
-    problems += _against_report(store, layout, stored)
-    return Verification(len(shards), plan.rows, found, tuple(problems))
+        wrong += checked.problems
+        hashes[shard_id] = checked.id_hashes
+    shared = shared_ids(hashes, lambda shard_id: read_part(store, layout.part(shard_id))["_document_id"].to_pylist())
+    wrong += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.left_out]
+    wrong += _against_report(store, layout, stored)
+    return Verification(len(shards), plan.rows, found, tuple(wrong), tuple(missing), shared)
 
 
 def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: Iterable[Row]) -> _Checked:
@@ -112,7 +129,7 @@ def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: I
     try:
         footer, table = read_footer(store, uri), read_part(store, uri)
     except (VerificationError, StorageNotFoundError) as error:
-        return _Checked(0, [error.message])
+        return _Checked(0, [error.message], id_hashes(()))
     found = table["_document_id"].to_pylist()
     expected: list[str | None] = []
     problems: list[str] = []
@@ -124,13 +141,14 @@ def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: I
     problems = compare_ids(uri, expected, found) + problems
     if footer.fingerprint != fingerprint or footer.shard_id != shard_id:
         problems.append(f"{uri} says that it is shard {footer.shard_id} of run {footer.fingerprint}")
-    return _Checked(footer.rows, problems)
+    return _Checked(footer.rows, problems, id_hashes(found))
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
     documents: int
     problems: list[str]
+    id_hashes: Any
 
 
 def _bounded_map(

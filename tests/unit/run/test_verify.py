@@ -1,0 +1,84 @@
+"""`verify`: what is missing or doubled is counted and named, from the parts and the input alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.core.document import Document, Piece
+from pipeline.report.write import build_report, write_report
+from pipeline.run import shared_ids
+from pipeline.run.fingerprint import Identity
+from pipeline.run.plan import StoredPlan
+from pipeline.run.shared_ids import SharedId, id_hashes
+from pipeline.run.verify import Verification, verify_parts
+from pipeline.storage.layout import RunLayout
+from tests.unit.report.runs import Run, plan_of, valid
+
+IDS = [["a", "b"], ["b", "c"], ["d", "b"], ["a", "e"]]
+
+
+def _verified(folder: Path, ids: list[list[str]], *, parts: int) -> Verification:
+    """A run of a shard for each list of ids, of which the first `parts` stand."""
+    run, plan = Run(RunLayout(f"{folder}/run/")), plan_of(*map(len, ids))
+    for position in range(parts):
+        outcomes = [replace(valid(document_id), spans=()) for document_id in ids[position]]
+        run.put_part(plan, position, outcomes)
+    write_report(run.store, run.layout, build_report(run.store, run.layout, plan))
+
+    def read(piece: Piece) -> Iterator[Document]:
+        return (Document(document_id, "text") for document_id in ids[piece.row_group])
+
+    return verify_parts(run.store, run.layout, StoredPlan(plan, Identity({})), read, document_bytes=100)
+
+
+def test_ids_in_several_shards_are_counted_and_named_and_are_no_problem(tmp_path: Path) -> None:
+    found = _verified(tmp_path, IDS, parts=4)
+    assert found.is_sound, found.problems
+    assert found.shared_ids.count == 2
+    shard_ids = [shard.shard_id for shard in plan_of(2, 2, 2, 2).shards]
+    assert sorted(found.shared_ids.examples, key=lambda example: example.document_id) == [
+        SharedId("a", (shard_ids[0], shard_ids[3])),
+        SharedId("b", (shard_ids[0], shard_ids[1], shard_ids[2])),
+    ]
+
+
+def test_missing_shards_are_told_from_what_is_wrong(tmp_path: Path) -> None:
+    found = _verified(tmp_path, IDS, parts=1)
+    assert not found.is_sound
+    assert len(found.missing) == 3
+    assert found.wrong == ()
+    assert found.problems == found.missing
+    assert found.shared_ids.count == 0
+
+
+@given(st.lists(st.lists(st.sampled_from([*"abcdefghij", None, "unreadable:s3://b/x#0:1"]), max_size=12), max_size=9))
+def test_the_count_is_that_of_whole_sets(ids: list[list[str | None]]) -> None:
+    shards = {str(number): names for number, names in enumerate(ids)}
+    found = shared_ids.shared_ids({name: id_hashes(names) for name, names in shards.items()}, shards.__getitem__)
+    places = Counter(name for names in ids for name in set(names) if name is not None and ":" not in name)
+    expected = {name for name, number in places.items() if number > 1}
+    assert found.count == len(expected)
+    assert len(found.examples) == min(5, len(expected))
+    assert {example.document_id for example in found.examples} <= expected
+    for example in found.examples:
+        assert [name for name, names in shards.items() if example.document_id in names][:5] == list(example.shard_ids)
+
+
+def test_two_ids_of_one_hash_are_not_one_shared_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_ids, "_digest", lambda document_id: document_id[:1].encode() * 8)
+    shards: dict[str, Any] = {"1": ["ax", "b"], "2": ["ay", "b"]}
+    found = shared_ids.shared_ids({name: id_hashes(names) for name, names in shards.items()}, shards.__getitem__)
+    assert found.count == 1
+    assert found.examples == (SharedId("b", ("1", "2")),)
+
+
+def test_an_id_twice_within_one_shard_is_not_shared(tmp_path: Path) -> None:
+    assert _verified(tmp_path, [["a", "a"], ["b"]], parts=2).shared_ids.count == 0
