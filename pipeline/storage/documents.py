@@ -84,6 +84,7 @@ def passed_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec
     """The types of the columns that are passed through, for `record_schema`.
 
     Integers of different widths become int64; JSONL has strings (or JSON, as strings); for Parquet see `passed_types`.
+    Where an object holds nothing but nulls, the others say the type; string where none does.
 
     Raises:
         InputError: such a column has different types in different objects, or the input is plain text.
@@ -244,9 +245,24 @@ def _way_out(text_file: str, spec: InputSpec) -> str:
 def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:
     first_item, kind = typed[0]
     for item, other in typed[1:]:
-        if other == kind:
-            continue
-        if not (pa.types.is_integer(other) and pa.types.is_integer(kind)):
+        common = _common_type(kind, other)
+        if common is None:
             raise InputError(f"column {name!r} is {kind} in {first_item.uri}, but {other} in {item.uri}")
-        kind = pa.int64()
-    return kind
+        if kind == pa.null():
+            first_item = item
+        kind = common
+    return pa.string() if kind == pa.null() else kind
+
+
+def _common_type(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that values of both have, if there is one.  To what they never saw, writers give null, or a list of it."""
+    if kind == other or other == pa.null():
+        return kind
+    if kind == pa.null():
+        return other
+    if pa.types.is_integer(kind) and pa.types.is_integer(other):
+        return pa.int64()
+    if isinstance(kind, pa.ListType) and isinstance(other, pa.ListType):
+        item = _common_type(kind.value_type, other.value_type)
+        return None if item is None or pa.null() not in (kind.value_type, other.value_type) else pa.list_(item)
+    return None

@@ -50,11 +50,12 @@ def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
 def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[str, pa.DataType]:
     """The types that columns of this object have when passed through: as they are, but plain.
 
-    Dictionaries are decoded, and nanoseconds are cut to microseconds.
+    Dictionaries are decoded, and nanoseconds are cut to microseconds.  A column that holds nulls alone may have no
+    type of its own: it is null here, and strings where they are read.
     """
     with store.open_input(item.uri, etag=item.etag) as source:
         schema = _opened(source, item.uri).schema_arrow
-    return {name: _plain(schema.field(name).type) for name in names}
+    return {name: pa.null() if (kind := schema.field(name).type) == pa.null() else _plain(kind) for name in names}
 
 
 def row_of(store: Store, item: InputObject, name: str, document_id: str) -> tuple[int, int] | None:

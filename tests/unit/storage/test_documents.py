@@ -204,6 +204,40 @@ def test_passed_integers_of_two_widths_are_int64_and_other_differences_are_refus
         passed_columns(store, list_input(store, spec), spec)
 
 
+def test_a_column_of_nulls_has_the_type_that_other_objects_give_it() -> None:
+    def table(*values: Any, kind: pa.DataType) -> bytes:
+        return _parquet(_rows(len(values)).append_column("pages", pa.array(values, kind)))
+
+    spec = SPEC.model_copy(update={"columns": ("pages",)})
+    store = _store(a__parquet=table(None, None, kind=pa.null()))
+    assert passed_columns(store, list_input(store, spec), spec) == {"pages": pa.string()}
+    store.put(DOCS + "b.parquet", table(3, None, kind=pa.int32()))
+    store.put(DOCS + "c.parquet", table(None, kind=pa.null()))
+    assert passed_columns(store, list_input(store, spec), spec) == {"pages": pa.int32()}
+    assert [document.extra["pages"] for document in _all(store, spec)] == [None, None, 3, None, None]
+    store.put(DOCS + "d.parquet", table("x", kind=pa.string()))
+    with pytest.raises(InputError, match=r"'pages' is int32 in .*b\.parquet, but string in .*d\.parquet"):
+        passed_columns(store, list_input(store, spec), spec)
+
+
+def test_lists_that_are_always_empty_in_one_object_have_the_type_of_the_others() -> None:
+    spec = SPEC.model_copy(update={"columns": ("tags",)})
+    store = _store(
+        a__parquet=_parquet(_rows(1).append_column("tags", pa.array([[]]))),
+        b__parquet=_parquet(_rows(1).append_column("tags", pa.array([["x"]]))),
+    )
+    assert passed_columns(store, list_input(store, spec), spec) == {"tags": pa.list_(pa.string())}
+    assert [document.extra["tags"] for document in _all(store, spec)] == [[], ["x"]]
+
+
+def test_a_text_column_of_nulls_is_documents_without_a_text() -> None:
+    store = _store(
+        a__parquet=_parquet(pa.table({"document_id": ["a"], "text": pa.array([None], pa.null())})),
+        b__parquet=_parquet(_rows(1)),
+    )
+    assert [document.text for document in _all(store)] == [None, "text 0"]
+
+
 def _damaged_objects() -> dict[str, tuple[bytes, str]]:
     good = _parquet(_rows(3))
     return {
