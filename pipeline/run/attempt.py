@@ -18,7 +18,7 @@ from pipeline.core.errors import EngineDeadError, RecordmillError, VerificationE
 from pipeline.core.outcome import Outcome
 from pipeline.run.extract import Extracted, Extractor
 from pipeline.run.generation import Usage
-from pipeline.run.intake import ReadPiece, Row, rows_of
+from pipeline.run.intake import KnownColumns, ReadPiece, Row, rows_of
 from pipeline.storage.footer import Timings
 
 __all__ = ["Lanes", "ShardWork", "Work"]
@@ -64,13 +64,21 @@ class ShardWork:
     """Runs the documents of shards through one extractor."""
 
     def __init__(
-        self, extractor: Extractor, read: ReadPiece, lanes: Lanes, reading: Executor, *, document_bytes: int
+        self,
+        extractor: Extractor,
+        read: ReadPiece,
+        lanes: Lanes,
+        reading: Executor,
+        *,
+        document_bytes: int,
+        known: KnownColumns,
     ) -> None:
         self._extractor = extractor
         self._read = read
         self._lanes = lanes
         self._reading = reading
         self._document_bytes = document_bytes
+        self._known = known
 
     async def run(self, shard: Shard, attempt: str, timeout_s: float, before: Shard | None = None) -> Work:
         """The outcomes of a shard's rows.
@@ -114,7 +122,7 @@ class ShardWork:
 
     def rows(self, shard: Shard, before: Shard | None) -> Iterator[Row]:
         """A shard's rows without extracting them; see `rows_of`.  Blocks."""
-        return rows_of(shard, self._read, document_bytes=self._document_bytes, before=before)
+        return rows_of(shard, self._read, document_bytes=self._document_bytes, before=before, known=self._known)
 
     async def _feed(
         self,

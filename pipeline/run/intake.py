@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pipeline.core.document import Document, Piece, Shard
 from pipeline.core.errors import StorageNotFoundError, UnreadableError
 from pipeline.core.outcome import Cause, Outcome, Status
 
-__all__ = ["ReadPiece", "Row", "clean_text", "is_synthetic_id", "rows_of", "synthetic_id"]
+__all__ = ["KnownColumns", "ReadPiece", "Row", "clean_text", "is_synthetic_id", "rows_of", "synthetic_id"]
 
 ReadPiece = Callable[[Piece], Iterator[Document]]
+KnownColumns = Callable[[Piece], Mapping[str, Any]]
+"""The passed columns that a piece's rows have even where they cannot be read."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -42,7 +45,14 @@ def clean_text(text: str) -> tuple[str, int]:
     return _SURROGATES.subn("\ufffd", text)
 
 
-def rows_of(shard: Shard, read: ReadPiece, *, document_bytes: int, before: Shard | None = None) -> Iterator[Row]:
+def rows_of(
+    shard: Shard,
+    read: ReadPiece,
+    *,
+    document_bytes: int,
+    before: Shard | None = None,
+    known: KnownColumns | None = None,
+) -> Iterator[Row]:
     """Every planned row of a shard, once, in order, whatever the input does.
 
     Args:
@@ -50,6 +60,7 @@ def rows_of(shard: Shard, read: ReadPiece, *, document_bytes: int, before: Shard
         read: the documents of one piece, in order.
         document_bytes: texts of more UTF-8 bytes are too long.
         before: rows whose ids count as seen, where the shard is a piece of another.
+        known: what rows that cannot be read pass through all the same.
 
     Raises:
         StorageError: the store gave out; nothing is said about the rows then.
@@ -57,12 +68,12 @@ def rows_of(shard: Shard, read: ReadPiece, *, document_bytes: int, before: Shard
     index = 0
     seen = {row.content.document_id for row in rows_of(before, read, document_bytes=0)} if before is not None else set()
     for piece in shard.pieces:
-        for content in _planned(piece, read):
+        for content in _planned(piece, read, {} if known is None else known(piece)):
             yield _checked(index, content, seen, document_bytes)
             index += 1
 
 
-def _planned(piece: Piece, read: ReadPiece) -> Iterator[Document | Outcome]:
+def _planned(piece: Piece, read: ReadPiece, known: Mapping[str, Any]) -> Iterator[Document | Outcome]:
     """The piece's documents; a failed outcome for each row that was planned and cannot be read."""
     row, reason = piece.row_start, "the row group holds fewer rows than were planned"
     try:
@@ -75,11 +86,13 @@ def _planned(piece: Piece, read: ReadPiece) -> Iterator[Document | Outcome]:
     except (UnreadableError, StorageNotFoundError) as error:
         reason = error.message
     for missing in range(row, piece.row_stop):
-        yield Outcome(synthetic_id(piece, missing), Status.FAILED, Cause.UNREADABLE, reason)
+        yield Outcome(synthetic_id(piece, missing), Status.FAILED, Cause.UNREADABLE, reason, extra=known)
 
 
 def _unreadable(document: Document, otherwise: str) -> Outcome:
-    return Outcome(document.document_id or otherwise, Status.FAILED, Cause.UNREADABLE, document.unreadable)
+    return Outcome(
+        document.document_id or otherwise, Status.FAILED, Cause.UNREADABLE, document.unreadable, extra=document.extra
+    )
 
 
 def _checked(index: int, content: Document | Outcome, seen: set[str | None], document_bytes: int) -> Row:

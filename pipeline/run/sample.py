@@ -69,7 +69,8 @@ def _read(spec: JobSpec, objects: tuple[InputObject, ...], pieces: tuple[Piece, 
     columns = passed_columns(store, objects, spec.input)
     reader = DocumentReader(store, spec.input, spec.limits)
     try:
-        rows = tuple(rows_of(Shard(pieces), reader.read, document_bytes=spec.limits.document_bytes))
+        limit = spec.limits.document_bytes
+        rows = tuple(rows_of(Shard(pieces), reader.read, document_bytes=limit, known=reader.known))
     finally:
         reader.close()
     return Sample(objects, rows, tuple(map(_document, rows)), columns)

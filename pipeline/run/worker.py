@@ -87,12 +87,14 @@ class Worker:
             spec, record, engine, guidance_of(spec, guide, schema), prompts, ThreadPoolExecutor(1, "tokenise")
         )
         self._lanes = Lanes(self._concurrency)
+        reader = DocumentReader(source, spec.input, spec.limits)
         self._work = ShardWork(
             extractor,
-            DocumentReader(source, spec.input, spec.limits).read,
+            reader.read,
             self._lanes,
             ThreadPoolExecutor(2, "read"),
             document_bytes=spec.limits.document_bytes,
+            known=reader.known,
         )
         self._committer = Committer(
             store,

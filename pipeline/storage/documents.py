@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.spec import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
-from pipeline.storage.partitions import file_spec, with_partitions
+from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
 from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
 
 __all__ = ["DocumentReader", "check_columns", "format_of", "list_input", "list_objects", "passed_columns", "read_piece"]
@@ -115,6 +115,10 @@ class DocumentReader:
     def read(self, piece: Piece) -> Iterator[Document]:
         """As `read_piece`."""
         return with_partitions(self._read(piece, file_spec(self._spec, piece.uri)), self._spec, piece.uri)
+
+    def known(self, piece: Piece) -> dict[str, Any]:
+        """The passed columns that a piece's rows have even where they cannot be read."""
+        return dict(folder_columns(self._spec, piece.uri))
 
     def _read(self, piece: Piece, spec: InputSpec) -> Iterator[Document]:
         match format_of(piece.uri, spec):
@@ -255,7 +259,7 @@ def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa
 
 
 def _common_type(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that values of both have, if there is one.  To what they never saw, writers give null, or a list of it."""
+    """The type that holds both, if there is one.  Writers give null, or a list of it, to what they never saw."""
     if kind == other or other == pa.null():
         return kind
     if kind == pa.null():

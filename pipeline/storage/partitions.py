@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from pipeline.core.document import Document
 from pipeline.core.spec import InputSpec
 
-__all__ = ["file_spec", "partition_values", "with_partitions"]
+__all__ = ["file_spec", "folder_columns", "partition_values", "with_partitions"]
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -31,10 +31,15 @@ def file_spec(spec: InputSpec, uri: str) -> InputSpec:
     return spec if own == spec.columns else spec.model_copy(update={"columns": own})
 
 
+def folder_columns(spec: InputSpec, uri: str) -> dict[str, str | None]:
+    """The passed columns that an object's folders give: known without reading it."""
+    values = partition_values(uri)
+    return {name: values[name] for name in spec.columns if name in values}
+
+
 def with_partitions(documents: Iterable[Document], spec: InputSpec, uri: str) -> Iterator[Document]:
     """The documents of an object, with the values that its folders give them."""
-    values = partition_values(uri)
-    given = {name: values[name] for name in spec.columns if name in values}
+    given = folder_columns(spec, uri)
     if not given:
         yield from documents
         return

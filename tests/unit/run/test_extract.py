@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 from pipeline.core.document import Document, Piece, Shard
-from pipeline.core.errors import EngineDeadError, StorageError
+from pipeline.core.errors import EngineDeadError, StorageError, UnreadableError
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.core.span import Span
 from pipeline.core.spec import JobSpec, PromptSpec, parse_spec
@@ -207,7 +207,13 @@ def _work(engine: Slow, concurrency: int, read: Any = None) -> tuple[ShardWork, 
     prompts = PromptBuilder(ByteTokenizer(), PromptSpec(), "{{ text }}", {})
     extractor = Extractor(spec, Thing, engine, Guidance(None), prompts, ThreadPoolExecutor(1))
     lanes = Lanes(concurrency)
-    return ShardWork(extractor, read or _documents, lanes, ThreadPoolExecutor(1), document_bytes=1000), lanes
+    reading = ThreadPoolExecutor(1)
+    work = ShardWork(extractor, read or _documents, lanes, reading, document_bytes=1000, known=_folder)
+    return work, lanes
+
+
+def _folder(piece: Piece) -> dict[str, Any]:
+    return {"day": piece.uri}
 
 
 def _documents(piece: Piece) -> Iterator[Document]:
@@ -223,6 +229,15 @@ async def _settled(engine: Slow, count: int) -> None:
     while engine.in_flight < count:
         await asyncio.sleep(0.001)
     await asyncio.sleep(0.02)
+
+
+async def test_rows_that_cannot_be_read_pass_through_what_their_folder_says() -> None:
+    def read(piece: Piece) -> Iterator[Document]:
+        raise UnreadableError("a bad page")
+
+    work, _ = _work(Slow(), 2, read)
+    done = await work.run(_shard("a", 2), "a", 60)
+    assert [(outcome.cause, outcome.extra) for outcome in done.outcomes] == [(Cause.UNREADABLE, {"day": "a"})] * 2
 
 
 async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish() -> None:

@@ -93,6 +93,14 @@ def test_rows_after_the_damage_are_failed_under_ids_of_their_place(error: Except
     assert synthetic_id(PIECE, 11) == "unreadable:s3://b/in/a.parquet#3:11"
 
 
+def test_an_unreadable_row_passes_through_what_is_known_of_it() -> None:
+    line = Document(None, None, {"day": "1", "source": None}, unreadable="the line is not a JSON object")
+    read = _read(Document("a", "one"), line, error=UnreadableError("bad page"))
+    piece = Piece("s3://b/day=1/a.jsonl", "e", 0, 0, 3)
+    rows = list(rows_of(Shard((piece,)), read, document_bytes=100, known=lambda _: {"day": "1"}))
+    assert [row.content.extra for row in rows] == [{}, {"day": "1", "source": None}, {"day": "1"}]
+
+
 def test_fewer_and_more_rows_than_planned_are_no_silence() -> None:
     fewer = _rows(_read(Document("a", "one")), 2)
     assert isinstance(fewer[1].content, Outcome)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from pipeline.core.document import Piece
 from pipeline.core.errors import InputError
 from pipeline.core.spec import InputSpec, LimitsSpec
-from pipeline.storage.documents import check_columns, list_input, passed_columns, read_piece
+from pipeline.storage.documents import DocumentReader, check_columns, list_input, passed_columns, read_piece
 from pipeline.storage.partitions import partition_values
 from tests.stores import MemoryStore
 from tests.unit.storage.test_documents import _parquet, _pieces, _rows
@@ -53,6 +54,12 @@ def test_a_folders_value_stands_beside_the_files_own_columns_and_before_one_of_i
         {"country": "IT", "pages": "5"},
     ]
     assert passed_columns(store, objects[:2], spec) == {"country": pa.string(), "pages": pa.int64()}
+
+
+def test_what_a_folder_gives_is_known_of_an_object_that_cannot_be_read() -> None:
+    spec = InputSpec(uri="s3://docs/in/", columns=("country", "pages"))
+    reader = DocumentReader(MemoryStore(), spec, LIMITS)
+    assert reader.known(Piece("s3://docs/in/country=DE/day=1/a.parquet", "e", 0, 0, 1)) == {"country": "DE"}
 
 
 def test_text_files_have_the_columns_of_their_folders_and_no_others() -> None:
