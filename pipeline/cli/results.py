@@ -90,9 +90,9 @@ def report(
     Example: `recordmill report s3://bucket/runs/receipts/ --gold answers.parquet`
     """
     store, layout, stored = _opened(prefix, endpoint_url, region)
-    scores = () if gold is None else score_run(store, layout, _answers(gold))
+    scored = None if gold is None else score_run(store, layout, _answers(gold))
     shown = shown_documents(store, layout, stored.plan, stored_spec(store, layout))
-    made = build_report(store, layout, stored.plan, scores=scores, shown=shown)
+    made = build_report(store, layout, stored.plan, scored=scored, shown=shown)
     write_report(store, layout, made)
     return _show(made, as_json=as_json)
 

@@ -9,7 +9,15 @@ from pydantic import JsonValue
 from pipeline.core.outcome import Cause, Status
 from pipeline.report.values import Count, Value
 
-__all__ = ["FieldScore", "Mismatch", "ProblemDocument", "ShownDocument", "ShownSpan", "UnreadableInput"]
+__all__ = [
+    "FieldScore",
+    "KnownAnswersUse",
+    "Mismatch",
+    "ProblemDocument",
+    "ShownDocument",
+    "ShownSpan",
+    "UnreadableInput",
+]
 
 
 class ProblemDocument(Value):
@@ -74,6 +82,21 @@ class FieldScore(Value):
     def normalised_share(self) -> float | None:
         """`normalised / answered`; None without answers."""
         return self.normalised / self.answered if self.answered else None
+
+
+class KnownAnswersUse(Value):
+    """What of a table of known answers was not used: no score counts it."""
+
+    unused_columns: tuple[str, ...] = ()
+    """Columns that no field of the record is named like."""
+    ids: Count = 0
+    """Documents with known answers."""
+    ids_unmatched: Count = 0
+    """Those of them that have no outcome in this run."""
+    unmatched: tuple[str, ...] = ()
+    """The first few of these."""
+    ids_repeated: Count = 0
+    """Ids that stand in more than one row; the last row counts."""
 
 
 class ShownSpan(Value):

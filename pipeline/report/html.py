@@ -17,7 +17,7 @@ from pipeline.core.outcome import Status
 from pipeline.report import charts, text
 from pipeline.report.marked import segments
 from pipeline.report.model import Report, ShardCounts
-from pipeline.report.verdict import verdict
+from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["page_environment", "render_html"]
 
@@ -71,6 +71,7 @@ def _context(report: Report) -> dict[str, Any]:
         "listed": _listed(report),
         "missing_listed": report.missing[:MISSING_LISTED],
         "facts": _facts(report),
+        "not_scored": list(not_scored(report.known_answers)),
         "shown": [
             (item, list(segments(item.text, item.spans)), json.dumps(item.record, ensure_ascii=False, indent=2))
             for item in report.shown

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from pipeline.core.outcome import Cause, Status
-from pipeline.report.documents import FieldScore, ProblemDocument, ShownDocument, UnreadableInput
+from pipeline.report.documents import FieldScore, KnownAnswersUse, ProblemDocument, ShownDocument, UnreadableInput
 from pipeline.report.values import Count, Seconds, Value
 
 __all__ = [
@@ -253,6 +253,8 @@ class Report(Value):
     """The effective spec, every default written out."""
     submissions: tuple[Submission, ...]
     scores: tuple[FieldScore, ...] = ()
+    known_answers: KnownAnswersUse | None = None
+    """Null where there are no scores."""
     shown: tuple[ShownDocument, ...] = ()
     """A few documents with extractive values, each marked where it stands."""
 

@@ -5,7 +5,8 @@ It reads no storage; how two values are compared is `compare`'s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 from pipeline.core.errors import InputError
 from pipeline.core.outcome import RECORD_STATUSES, Cause
 from pipeline.report.compare import DateOrder, Kind, is_match, written
-from pipeline.report.documents import FieldScore, Mismatch
+from pipeline.report.documents import FieldScore, KnownAnswersUse, Mismatch
 
 __all__ = ["KnownAnswers", "default_mapping", "merge_scores", "score_records"]
 
+UNMATCHED_KEPT = 5
 MISMATCHES_KEPT = 5
 """Differing values that a score names, for each field."""
 
@@ -112,6 +114,8 @@ class KnownAnswers:
                 f"no known answer is named like a record field; the columns are {', '.join(gold.column_names)}"
             )
         ids = [str(value) for value in gold.column(gold_id).to_pylist()]
+        self._ids = Counter(ids)
+        self._unused_columns = _unused(gold.column_names, gold_id, chosen.values())
         self._date_order: DateOrder = date_order
         self._answers = tuple(
             _Answers(
@@ -127,6 +131,21 @@ class KnownAnswers:
     def columns(self) -> tuple[str, ...]:
         """The columns of a part that `score` needs."""
         return (*dict.fromkeys(answers.field.split(".")[0] for answers in self._answers), *AUDIT_COLUMNS)
+
+    def known_of(self, records: pa.Table) -> frozenset[str]:
+        """The ids with known answers that stand in one table of outcomes."""
+        return frozenset(self._ids.keys() & set(records["_document_id"].to_pylist()))
+
+    def use(self, matched: Collection[str]) -> KnownAnswersUse:
+        """What was not used, of all tables' `known_of`."""
+        unmatched = [document_id for document_id in self._ids if document_id not in matched]
+        return KnownAnswersUse(
+            unused_columns=self._unused_columns,
+            ids=len(self._ids),
+            ids_unmatched=len(unmatched),
+            unmatched=tuple(unmatched[:UNMATCHED_KEPT]),
+            ids_repeated=sum(number > 1 for number in self._ids.values()),
+        )
 
     def score(self, records: pa.Table) -> tuple[FieldScore, ...]:
         """Scores one table of outcomes; rows that stand for no document of their own (a doubled id) are left out."""
@@ -171,6 +190,12 @@ def score_records(
     """Scores one table of outcomes against a gold table; the arguments and errors are those of `KnownAnswers`."""
     answers = KnownAnswers(gold, records.schema, mapping, gold_id=gold_id, kinds=kinds, date_order=date_order)
     return answers.score(records)
+
+
+def _unused(columns: Sequence[str], gold_id: str, used: Collection[str]) -> tuple[str, ...]:
+    """Columns that were meant as answers and are none: where some begin with `gold_`, the others are no answers."""
+    meant = [name for name in columns if name.startswith("gold_")] or columns
+    return tuple(name for name in meant if name != gold_id and name not in used)
 
 
 def _kind_of(*types: pa.DataType) -> Kind:

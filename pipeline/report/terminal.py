@@ -16,7 +16,7 @@ from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
 from pipeline.report.text import compact, count, duration, percent, plural, visible
-from pipeline.report.verdict import verdict
+from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
 
@@ -128,6 +128,8 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
     for score in report.scores:
         shares = f"{percent(score.exact_share)} exact, {percent(score.normalised_share)} normalised"
         table.add_row("score", Text(f"{visible(score.field)}: {shares} of {plural(score.answered, 'answer')}"))
+    for line in not_scored(report.known_answers):
+        table.add_row("not scored", Text(visible(line), style="yellow"))
     for shard_id in report.worst_shards[:worst]:
         shard = report.shard(shard_id)
         lost = f"{percent(shard.share_lost)} without a record, {count(shard.closed)} closed"

@@ -1,14 +1,16 @@
-"""What a report comes to, in words: the first thing a reader sees, on the page and in the terminal."""
+"""What a report comes to, in words, on the page and in the terminal: its verdict, and what no score counts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.report import text
+from pipeline.report.documents import KnownAnswersUse
 from pipeline.report.model import Report
 
-__all__ = ["Verdict", "verdict"]
+__all__ = ["Verdict", "not_scored", "verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,20 @@ def verdict(report: Report) -> Verdict:
     if balance.documents_planned == 1:
         return Verdict("complete", "The one document has its outcome", f"{records} became a record.")
     return Verdict("complete", f"All {documents} have exactly one outcome", f"{records} became a record.")
+
+
+def not_scored(use: KnownAnswersUse | None) -> Iterator[str]:
+    """What of the known answers no score counts, a line each."""
+    if use is None:
+        return
+    if use.unused_columns:
+        yield f"no field of the record is named like {', '.join(use.unused_columns)}"
+    if use.ids_unmatched:
+        more = ", ..." if use.ids_unmatched > len(use.unmatched) else ""
+        documents = text.plural(use.ids, "document")
+        yield (
+            f"{text.count(use.ids_unmatched)} of {documents} with known answers have no outcome here: "
+            f"{', '.join(use.unmatched)}{more}"
+        )
+    if use.ids_repeated:
+        yield f"{text.plural(use.ids_repeated, 'id')} in more than one row of the known answers; the last row counts"

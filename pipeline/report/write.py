@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from pipeline.core.document import Plan
 from pipeline.core.errors import InputError, VerificationError
 from pipeline.report.compare import DateOrder, Kind
 from pipeline.report.counts import FoundPart, make_report
-from pipeline.report.documents import FieldScore, ProblemDocument, ShownDocument
+from pipeline.report.documents import FieldScore, KnownAnswersUse, ProblemDocument, ShownDocument
 from pipeline.report.html import render_html
 from pipeline.report.model import Report, Submission
 from pipeline.report.scores import KnownAnswers, merge_scores
@@ -27,7 +28,7 @@ from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
 from pipeline.storage.store import Store
 
-__all__ = ["build_report", "in_order", "read_problems", "score_run", "write_report"]
+__all__ = ["Scored", "build_report", "in_order", "read_problems", "score_run", "write_report"]
 
 RAW_CHARS = 2000
 """Characters of a generation that a report shows."""
@@ -40,6 +41,16 @@ PARTS_AT_ONCE = 4
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A run's scores, and what of the known answers they do not count."""
+
+    scores: tuple[FieldScore, ...]
+    use: KnownAnswersUse
+
+
 _JSON_OBJECT: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -48,7 +59,7 @@ def build_report(
     layout: RunLayout,
     plan: Plan,
     *,
-    scores: tuple[FieldScore, ...] = (),
+    scored: Scored | None = None,
     shown: tuple[ShownDocument, ...] = (),
     generated_at: datetime | None = None,
 ) -> Report:
@@ -58,7 +69,7 @@ def build_report(
         store: where the run writes.
         layout: its names.
         plan: its plan.
-        scores: from `score_run`, where there are known answers.
+        scored: from `score_run`, where there are known answers.
         shown: documents to show beside their records; reading them is not the report's business.
         generated_at: now, unless given.
 
@@ -73,9 +84,10 @@ def build_report(
         generated_at=generated_at or datetime.now(UTC),
         spec=spec,
         submissions=_submissions(store, layout),
-        scores=scores,
+        scores=() if scored is None else scored.scores,
     )
-    return report.model_copy(update={"problems": read_problems(store, layout, report.problems), "shown": shown})
+    read = {"problems": read_problems(store, layout, report.problems), "shown": shown}
+    return report.model_copy(update={**read, "known_answers": None if scored is None else scored.use})
 
 
 def write_report(store: Store, layout: RunLayout, report: Report) -> None:
@@ -185,7 +197,7 @@ def score_run(
     gold_id: str = "document_id",
     kinds: Mapping[str, Kind] | None = None,
     date_order: DateOrder = "any",
-) -> tuple[FieldScore, ...]:
+) -> Scored:
     """Scores every part of a run against known answers, a few parts in memory at a time.
 
     Args:
@@ -203,5 +215,14 @@ def score_run(
         raise InputError(f"{layout.parts_prefix} holds no part to score yet")
     schema = read_part(store, uris[0]).schema
     answers = KnownAnswers(gold, schema, mapping, gold_id=gold_id, kinds=kinds, date_order=date_order)
-    tables = in_order(lambda uri: answers.score(read_part(store, uri)), uris, PARTS_AT_ONCE, ahead=1)
-    return merge_scores(tables)
+
+    def scored(uri: str) -> tuple[tuple[FieldScore, ...], frozenset[str]]:
+        table = read_part(store, uri)
+        return answers.score(table), answers.known_of(table)
+
+    matched: set[str] = set()
+    scores: tuple[FieldScore, ...] = ()
+    for part, known in in_order(scored, uris, PARTS_AT_ONCE, ahead=1):
+        scores = merge_scores((scores, part))
+        matched |= known
+    return Scored(scores, answers.use(matched))

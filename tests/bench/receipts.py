@@ -129,8 +129,8 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
     store = open_store(spec.output.uri, spec.s3)
     stored = load_plan(store, layout)
     assert stored is not None
-    scores = score_run(store, layout, gold, date_order="dmy")
-    report = build_report(store, layout, stored.plan, scores=scores)
+    scored = score_run(store, layout, gold, date_order="dmy")
+    report = build_report(store, layout, stored.plan, scored=scored)
     write_report(store, layout, report)
     return report, wall_s
 

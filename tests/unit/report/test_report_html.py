@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.outcome import Cause, Status
-from pipeline.report.documents import FieldScore, Mismatch, ShownDocument, ShownSpan, UnreadableInput
+from pipeline.report.documents import FieldScore, KnownAnswersUse, Mismatch, ShownDocument, ShownSpan, UnreadableInput
 from pipeline.report.html import SHARDS_LISTED, render_html
 from pipeline.report.model import FieldCount, Report, Submission
 from pipeline.report.scores import score_records
@@ -74,6 +74,7 @@ def hostile_report() -> Report:
     update: dict[str, Any] = {
         "problems": (problem,),
         "scores": (score,),
+        "known_answers": KnownAnswersUse(unused_columns=(HOSTILE,), ids_unmatched=1, unmatched=(HOSTILE,)),
         "missing": (missing,),
         "shaped_fields": (FieldCount(field=HOSTILE, documents=1),),
         "unreadable": (UnreadableInput(uri=HOSTILE, size_bytes=1, reason=HOSTILE),),
@@ -234,6 +235,8 @@ def test_scores_are_shown_with_where_they_differ() -> None:
         }
     )
     scores = score_records(records, pa.table({"document_id": ["a", "b"], "vendor": ["Acme", "Beta"]}))
-    text = page_of(report_of(plan_of(), {}, scores=scores)).text
+    use = KnownAnswersUse(unused_columns=("gold_vendr",), ids=2)
+    text = page_of(report_of(plan_of(), {}, scores=scores).model_copy(update={"known_answers": use})).text
+    assert "Not scored: no field of the record is named like gold_vendr" in text
     assert "0% 50.0%" in text
     assert "b vendor x Beta" in text

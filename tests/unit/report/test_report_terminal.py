@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 
 from pipeline.core.document import Document
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
+from pipeline.report.documents import KnownAnswersUse
 from pipeline.report.terminal import BAR_CELLS, records_beside_text, report_lines
 from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
 
@@ -31,6 +32,19 @@ def test_the_counts_are_those_of_the_report() -> None:
     assert ["█", "valid", "2", "50.0%"] in lines
     assert ["▓", "closed", "1", "25.0%", "budget", "1"] in lines
     assert ["=", "documents", "in", "4"] in lines
+
+
+def test_known_answers_that_no_score_counts_are_said() -> None:
+    use = KnownAnswersUse(
+        unused_columns=("gold_vendr",), ids=1011, ids_unmatched=1009, unmatched=("z\x1b1", "z2"), ids_repeated=1
+    )
+    report = report_of(plan_of(1), {0: [valid("a")]}).model_copy(update={"known_answers": use})
+    shown = printed(report_lines(report), 200)
+    assert "no field of the record is named like gold_vendr" in shown
+    assert "1,009 of 1,011 documents with known answers have no outcome here: z\u241b1, z2, ..." in shown
+    assert "1 id in more than one row of the known answers" in shown
+    used = report.model_copy(update={"known_answers": KnownAnswersUse(ids=1)})
+    assert "not scored" not in printed(report_lines(used), 200)
 
 
 def test_the_bar_is_as_long_as_it_says_and_no_status_vanishes_from_it() -> None:

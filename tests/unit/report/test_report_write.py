@@ -12,6 +12,7 @@ import pytest
 from pipeline.core.errors import InputError
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.spec import S3Spec
+from pipeline.report.documents import KnownAnswersUse
 from pipeline.report.model import Report
 from pipeline.report.write import RAW_CHARS, build_report, in_order, score_run, write_report
 from pipeline.storage.layout import RunLayout
@@ -141,11 +142,28 @@ def test_a_run_is_scored_against_known_answers_over_all_parts(run: Run) -> None:
             "gold_total": ["RM 9", "8.00", "1.00", "2.00"],
         }
     )
-    scores = {score.field: score for score in score_run(run.store, run.layout, gold)}
+    scored = score_run(run.store, run.layout, gold)
+    scores = {score.field: score for score in scored.scores}
     assert (scores["vendor"].answered, scores["vendor"].exact, scores["vendor"].normalised) == (4, 1, 2)
     assert (scores["total"].kind, scores["total"].exact, scores["total"].normalised) == ("number", 2, 3)
-    report = build_report(run.store, run.layout, plan, scores=tuple(scores.values()))
+    report = build_report(run.store, run.layout, plan, scored=scored)
     assert report.scores[0].field == "vendor"
+    assert report.known_answers == KnownAnswersUse(ids=4)
+
+
+def test_known_answers_that_no_score_counts_are_named(run: Run) -> None:
+    """Fails when columns without a field, or ids without an outcome, go by in silence."""
+    plan = plan_of(1, 1)
+    run.put_part(plan, 0, [valid("a")])
+    run.put_part(plan, 1, [valid("b")])
+    ids = ["a", "b", "b", *(f"z{number}" for number in range(9))]
+    columns = {name: ["x"] * len(ids) for name in ("gold_vendor", "gold_vendr", "text")}
+    use = score_run(run.store, run.layout, pa.table({"document_id": ids, **columns})).use
+    assert use.unused_columns == ("gold_vendr",)
+    assert (use.ids, use.ids_unmatched, use.ids_repeated) == (11, 9, 1)
+    assert use.unmatched == ("z0", "z1", "z2", "z3", "z4")
+    plain = pa.table({"document_id": ids, "vendor": columns["text"], "note": columns["text"]})
+    assert score_run(run.store, run.layout, plain).use.unused_columns == ("note",)
 
 
 def test_scoring_a_run_without_parts_says_so(run: Run) -> None:
