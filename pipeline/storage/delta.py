@@ -16,7 +16,8 @@ from pipeline.storage.export import exported_schema
 
 __all__ = ["append_to_delta"]
 
-_APPENDED = 1
+_APPENDED = {False: 1, True: 2}
+"""The version of a run's transaction, without audit columns and with them: one name, so that no table takes both."""
 
 
 def append_to_delta(
@@ -40,7 +41,7 @@ def append_to_delta(
 
     Raises:
         SpecError: `deltalake` is not installed, or a column has a type that Delta does not know.
-        InputError: the table's columns are others.
+        InputError: the table's columns are others, or it has the run's rows in the other form.
         StorageError: the table cannot be read or written.
     """
     try:
@@ -58,20 +59,31 @@ def append_to_delta(
     try:
         DeltaTable.create(table, schema, mode="ignore", storage_options=options)
         standing = DeltaTable(table, storage_options=options)
-        if standing.transaction_version(application) is not None:
+        appended = standing.transaction_version(application)
+        if appended == _APPENDED[with_audit]:
             return None
+        if appended is not None:
+            raise InputError(_in_other_form(table, with_audit))
         # On the table as it was looked at: an attempt that came in between is a conflict, not a second copy.
         write_deltalake(
             standing,
             pa.RecordBatchReader.from_batches(schema, iter(counted)),
             mode="append",
-            commit_properties=CommitProperties(app_transactions=[Transaction(application, _APPENDED)]),
+            commit_properties=CommitProperties(app_transactions=[Transaction(application, _APPENDED[with_audit])]),
         )
     except SchemaMismatchError as error:
         raise InputError(f"{table} has other columns than the run: {_first_line(error)}") from error
     except (DeltaError, OSError) as error:
         raise StorageError(f"{table} cannot be appended to: {_first_line(error)}") from error
     return counted.rows
+
+
+def _in_other_form(table: str, with_audit: bool) -> str:
+    has, asked = ("records", "all") if with_audit else ("all", "records")
+    return (
+        f"{table} has this run already, as `--rows {has}` gives it; "
+        f"`--rows {asked}` would add the same documents again: append those to a table of their own"
+    )
 
 
 class _Counted:

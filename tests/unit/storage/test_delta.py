@@ -62,6 +62,20 @@ def test_audit_columns_come_along_where_they_are_wanted(tmp_path: Path) -> None:
     assert _read(table)[0]["_status"] == "valid"
 
 
+@pytest.mark.parametrize("is_audit_first", [False, True])
+def test_a_table_takes_a_run_in_one_form_and_says_which_it_has(is_audit_first: bool, tmp_path: Path) -> None:
+    """Fails when the transaction does not tell the forms apart, or when a table takes both."""
+    table = str(tmp_path / "table")
+    append_to_delta(_rows("a"), table, S3Spec(), source="run 1", with_audit=is_audit_first)
+    assert append_to_delta(_rows("a"), table, S3Spec(), source="run 1", with_audit=is_audit_first) is None
+    has = "all" if is_audit_first else "records"
+    with pytest.raises(InputError, match=f"has this run already, as `--rows {has}` gives it"):
+        append_to_delta(_rows("a"), table, S3Spec(), source="run 1", with_audit=not is_audit_first)
+    assert [row["_document_id"] for row in _read(table)] == ["a"]
+    other = str(tmp_path / "other")
+    assert append_to_delta(_rows("a"), other, S3Spec(), source="run 1", with_audit=not is_audit_first) == 1
+
+
 def test_a_table_on_s3_takes_a_run_once(s3_bucket: str, s3_server: S3Server) -> None:
     table, s3 = f"{s3_bucket}lake/receipts", S3Spec(endpoint_url=s3_server.endpoint_url)
     assert append_to_delta(_rows("a", "b"), table, s3, source="run 1") == 2
