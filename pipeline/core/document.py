@@ -34,7 +34,7 @@ class InputObject:
     row_group_bytes: tuple[int, ...]
     """Uncompressed bytes of each row group, from the footer."""
     unreadable: str | None = None
-    """Why the object's footer cannot be read; such an object holds no planned rows."""
+    """Why the object cannot be read, in a line that names it; such an object holds no planned rows."""
 
     @property
     def rows(self) -> int:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pipeline.core.errors import SpecError
 from pipeline.core.outcome import Cause, Status
+from pipeline.core.suggest import meant_key
 
 __all__ = [
     "ClusterSpec",
@@ -337,6 +338,6 @@ def parse_spec(raw: object, *, source: str) -> JobSpec:
             place = ".".join(str(part) for part in item["loc"] if part not in ("str", "tuple[str, ...]"))
             message = item["msg"].removeprefix("Value error, ")
             if item["type"] == "extra_forbidden":
-                message = "unknown key"
+                message = "unknown key" + meant_key(JobSpec, item["loc"])
             problems.append(f"{place}: {message}" if place else message)
         raise SpecError(f"{source}: " + "; ".join(problems)) from error

@@ -237,7 +237,9 @@ def make_report(
         spans=SpanCounts(grounded=sums.grounded, ambiguous=sums.ambiguous, empty=sums.empty),
         problems=_chosen(sums.candidates),
         unreadable=tuple(
-            UnreadableInput(uri=item.uri, size_bytes=item.size_bytes, reason=item.unreadable)
+            UnreadableInput(
+                uri=item.uri, size_bytes=item.size_bytes, reason=item.unreadable.removeprefix(item.uri).lstrip(": ")
+            )
             for item in plan.objects
             if item.unreadable is not None
         ),

@@ -204,7 +204,7 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
     if left_out := prepared.stored.plan.left_out:
         raise LeftOutError(
             f"{prefix}: {len(left_out)} input objects could not be read when the run was planned, "
-            f"the first is {left_out[0].uri}: {left_out[0].unreadable}"
+            f"the first one: {left_out[0].unreadable}"
         )
 
 

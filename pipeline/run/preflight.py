@@ -191,12 +191,12 @@ def input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
         raise InputError(f"input.uri {where}: there are no objects of format {spec.input.format}")
     readable = [item for item in objects if item.unreadable is None]
     if not readable:
-        raise InputError(f"input.uri {where}: no object can be read; {objects[0].uri}: {objects[0].unreadable}")
+        raise InputError(f"input.uri {where}: no object can be read; {objects[0].unreadable}")
     if not sum(item.rows for item in readable):
         raise InputError(f"input.uri {where}: {len(readable)} objects, and not one document in them")
     for item in objects:
         if item.unreadable is not None:
-            logger.warning("input object %s is left out: %s", item.uri, item.unreadable)
+            logger.warning("an input object is left out: %s", item.unreadable)
     check_columns(source, tuple(readable), spec.input)
     return objects
 

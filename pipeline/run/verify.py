@@ -119,7 +119,7 @@ def verify_parts(
         wrong += checked.problems
         hashes[shard_id] = checked.id_hashes
     shared = shared_ids(hashes, lambda shard_id: read_part(store, layout.part(shard_id))["_document_id"].to_pylist())
-    wrong += [f"{item.uri} was left out of the plan: {item.unreadable}" for item in plan.left_out]
+    wrong += [f"an input object was left out of the plan: {item.unreadable}" for item in plan.left_out]
     wrong += _against_report(store, layout, stored)
     return Verification(len(shards), plan.rows, found, tuple(wrong), tuple(missing), shared)
 

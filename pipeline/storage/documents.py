@@ -5,7 +5,6 @@ An object that cannot be read is part of the listing and says why; it never stop
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.suggest import did_you_mean
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
 from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
@@ -213,9 +213,8 @@ def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
 def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
     for name in (spec.id, spec.text):
         if keys and name not in keys:
-            close = difflib.get_close_matches(name, keys, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{uri} has no key {name!r} in its first lines; its keys are {', '.join(keys)}{hint}")
+            named = f"{uri} has no key {name!r} in its first lines; its keys are {', '.join(keys)}"
+            raise InputError(named + did_you_mean(name, keys))
 
 
 def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import UnreadableError
 from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.suggest import did_you_mean
 from pipeline.storage.store import ObjectInfo, Store
 
 __all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
@@ -178,8 +179,10 @@ def _names(spec: InputSpec) -> list[str]:
 def _check_columns(schema: pa.Schema, uri: str, spec: InputSpec) -> None:
     for name in _names(spec):
         if schema.names.count(name) != 1:
-            number = "no" if name not in schema.names else "more than one"
-            raise UnreadableError(f"{uri} has {number} column {name!r}; its columns are {', '.join(schema.names)}")
+            is_missing = name not in schema.names
+            named = f"{uri} has {'no' if is_missing else 'more than one'} column {name!r}"
+            hint = did_you_mean(name, schema.names) if is_missing else ""
+            raise UnreadableError(f"{named}; its columns are {', '.join(schema.names)}{hint}")
     text, key = _plain(schema.field(spec.text).type), _plain(schema.field(spec.id).type)
     if not _is_text(text):
         raise UnreadableError(f"{uri}: column {spec.text!r} is {text}, and the text of documents must be string")

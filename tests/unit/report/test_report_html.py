@@ -180,7 +180,7 @@ def test_missing_documents_are_the_first_thing_said() -> None:
 
 
 def test_an_unreadable_input_is_never_hidden_behind_complete_counts() -> None:
-    report = report_of(plan_of(1, unreadable="12 bytes"), {0: [valid("a")]})
+    report = report_of(plan_of(1, unreadable="s3://docs/bad.parquet: 12 bytes"), {0: [valid("a")]})
     text = page_of(report).text
     assert verdict(report).state == "incomplete"
     assert text.startswith("bills – 1 input object could not be read")

@@ -131,7 +131,12 @@ def test_a_budget_below_the_least_record_says_the_number_that_would_do(folder: P
 
 def test_an_input_that_is_missing_empty_or_has_other_columns(folder: Path) -> None:
     _refused(folder, InputError, "names no objects", input={"uri": str(folder / "nowhere")})
-    _refused(folder, InputError, "no column 'body'; its columns are document_id, text", input={"text": "body"})
+    _refused(
+        folder,
+        InputError,
+        rf"in: no object can be read; {folder}/in/a\.parquet has no column 'body'; its columns are document_id, text$",
+        input={"text": "body"},
+    )
     pq.write_table(
         pa.table({"document_id": pa.array([], pa.string()), "text": pa.array([], pa.string())}), folder / "e"
     )

@@ -268,7 +268,10 @@ def test_a_bad_object_is_listed_with_its_reason_and_the_others_are_read(kind: st
 def test_an_input_that_cannot_be_read_at_all_is_an_error_that_shows_the_columns() -> None:
     store = _store(a__parquet=_parquet(_rows(3)))
     spec = InputSpec(uri=DOCS, text="body")
-    with pytest.raises(InputError, match=r"a\.parquet has no column 'body'; its columns are document_id, text"):
+    with pytest.raises(InputError, match=r"a\.parquet has no column 'body'; its columns are document_id, text$"):
+        check_columns(store, list_input(store, spec), spec)
+    spec = InputSpec(uri=DOCS, id="DocumentId")
+    with pytest.raises(InputError, match=r"are document_id, text; did you mean 'document_id'\?"):
         check_columns(store, list_input(store, spec), spec)
 
 
