@@ -27,9 +27,15 @@ Generations = Annotated[
     typer.Option("--sample-generations", metavar="N", min=0, help="Extract N of them here, to learn lengths and rate."),
 ]
 Rate = Annotated[
-    float | None, typer.Option("--rate", metavar="DOCS", help="Documents a second of one engine, if you know it.")
+    float | None,
+    typer.Option("--rate", metavar="DOCS", min=1e-6, help="Documents a second of one engine, if you know it."),
 ]
-Price = Annotated[float | None, typer.Option(metavar="PRICE", help="Of one GPU-hour, in any currency.")]
+Price = Annotated[
+    float | None,
+    typer.Option(
+        metavar="PRICE", min=0, help="Of one GPU-hour, in any currency; of one engine-hour where engines take no GPU."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -132,8 +138,9 @@ def _time(job: JobSpec, found: Estimate) -> str:
     said = f"{time} at {compact(cost.documents_per_s)} documents a second, {where}"
     if isinstance(job.cluster.engines, int) and job.cluster.engines > 1:
         said += f"; {duration(3600 * cost.engine_hours / job.cluster.engines)} with {job.cluster.engines} engines"
-    if cost.total is not None and cost.gpu_hours:
-        said += f"; {cost.total:,.2f} for {compact(cost.gpu_hours)} GPU-hours at {cost.price:g}"
+    if cost.total is not None:
+        unit = "GPU-hours" if cost.gpu_hours else "engine-hours, which take no GPU,"
+        said += f"; {cost.total:,.2f} for {compact(cost.priced_hours)} {unit} at {cost.price:g}"
     if found.generated is not None and cost.rate_from == "measured":
         made = found.generated
         said += f" ({plural(made.output.count - 1, 'document')} in {duration(made.seconds)}: a rough rate)"

@@ -18,6 +18,7 @@ from pathlib import Path
 from pipeline.core.errors import RequestRefusedError
 from pipeline.core.outcome import Outcome, Status
 from pipeline.core.spec import JobSpec
+from pipeline.run.cost import Cost, cost_of
 from pipeline.run.engines import start_engine
 from pipeline.run.in_process import OnExtracted, extract_rows, local_engine, with_spec
 from pipeline.run.intake import Row
@@ -31,12 +32,10 @@ from pipeline.storage.documents import format_of
 
 __all__ = [
     "BudgetRow",
-    "Cost",
     "Estimate",
     "Generated",
     "Spread",
     "budget_rows",
-    "cost_of",
     "estimate",
     "share_interval",
 ]
@@ -102,24 +101,6 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What the run takes at one rate."""
-
-    documents_per_s: float
-    """Of one engine."""
-    rate_from: str
-    """`measured` on this machine, or `given`."""
-    engine_hours: float
-    gpu_hours: float
-    price: float | None
-    """For a GPU-hour."""
-
-    @property
-    def total(self) -> float | None:
-        return None if self.price is None else self.price * self.gpu_hours
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """All that is known of a run before it."""
 
@@ -175,7 +156,7 @@ def estimate(
         count: documents whose prompts are counted; as many as `generations` at least.
         generations: of these, how many are extracted in this process, with budgets that let them run.
         documents_per_s: the rate of one engine; None to take the measured one.
-        price: of one GPU-hour, in any currency.
+        price: of one GPU-hour, in any currency; of one engine-hour where engines take no GPU.
         engine_factory: starts the engine.
         on_extracted: told of each generation.
 
@@ -314,9 +295,3 @@ def share_interval(hits: int, total: int) -> tuple[float, float]:
     middle = share + _Z**2 / (2 * total)
     scale = 1 + _Z**2 / total
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
-
-
-def cost_of(spec: JobSpec, documents: int, documents_per_s: float, rate_from: str, price: float | None) -> Cost:
-    """Hours and price of a run at one engine's rate; more engines take less time and the same hours."""
-    hours = documents / documents_per_s / 3600
-    return Cost(documents_per_s, rate_from, hours, hours * spec.cluster.gpus_per_engine, price)

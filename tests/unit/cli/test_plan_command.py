@@ -57,6 +57,29 @@ def test_a_given_rate_and_price_become_hours_and_cost(folder: Path, say: Say) ->
     assert cost["rate_from"] == "given"
 
 
+def test_a_price_without_gpus_is_of_an_engine_hour_and_that_is_said(folder: Path, say: Say) -> None:
+    options = ("plan", "job.yaml", "--rate", "0.001", "--price", "3")
+    cost = say(*options, "--json").json["cost"]
+    assert cost["gpu_hours"] == 0
+    assert cost["total"] == 3 * cost["engine_hours"] > 0
+    assert "; 25.00 for 8.33 engine-hours, which take no GPU, at 3" in say(*options).out
+    put_job(folder, cluster={"gpus_per_engine": 1})
+    assert "; 25.00 for 8.33 GPU-hours at 3" in say(*options).out
+
+
+@pytest.mark.parametrize("option", ["--rate=0", "--price=-1"])
+def test_a_rate_or_price_that_means_nothing_is_a_usage_error(option: str, folder: Path, say: Say) -> None:
+    answered = say("plan", "job.yaml", option)
+    assert answered.code == 2
+    assert answered.err.count("\n") == 1
+
+
+def test_a_model_divided_among_gpus_costs_all_of_them(folder: Path, say: Say) -> None:
+    put_job(folder, cluster={"gpus_per_engine": 1}, model={"engine": {"tensor_parallel_size": 4}})
+    cost = say("plan", "job.yaml", "--rate", "0.5", "--price", "3", "--json").json["cost"]
+    assert cost["gpu_hours"] == 4 * cost["engine_hours"]
+
+
 def test_documents_without_a_text_and_too_long_ones_are_counted_apart(folder: Path, say: Say) -> None:
     put_lines(folder / "in" / "a.jsonl", [{"document_id": "e", "text": ""}, {"document_id": "l", "text": "x" * 9000}])
     put_job(folder, model={"engine": {"max_model_len": 4000}})
