@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
+import typer.core
 from rich.console import Console
 
 from pipeline.cli import init, lint, plan, preview, rerun, results, run, trace
@@ -14,8 +16,20 @@ from pipeline.core.errors import RecordmillError
 
 __all__ = ["app", "run_command"]
 
+
+class _Commands(typer.core.TyperGroup):
+    """Typer ends an interrupted command with 130 and without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Abort from error
+
+
 app = typer.Typer(
     name="recordmill",
+    cls=_Commands,
     help="Batch extraction: documents on S3, guided vLLM engines on Ray, one honest outcome for each document.",
     no_args_is_help=True,
     add_completion=False,

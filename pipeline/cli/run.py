@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipeline.cli.bar import BarProgress
 from pipeline.cli.specs import Set, SpecPath, load_spec
+from pipeline.core.errors import InterruptedRunError
 from pipeline.core.spec import JobSpec
 from pipeline.run.progress import LogProgress, Progress
 
@@ -50,7 +51,10 @@ def carry_out(job: JobSpec, address: str | None) -> int:
         if sys.stderr.isatty():
             logging.getLogger("pipeline").setLevel(logging.WARNING)
             progress = stack.enter_context(BarProgress(console))
-        result = run_job(job, base=Path.cwd(), address=address or os.environ.get("RAY_ADDRESS"), progress=progress)
+        try:
+            result = run_job(job, base=Path.cwd(), address=address or os.environ.get("RAY_ADDRESS"), progress=progress)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(f"run {job.name} was interrupted") from None
     if result.report is not None:
         Console().print(report_lines(result.report))
     if result.error is not None:

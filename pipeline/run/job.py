@@ -140,15 +140,15 @@ def _work(
     engine_factory: EngineFactory,
 ) -> None:
     """Starts the cluster's workers and drives them; returns when nothing is left to do."""
-    from pipeline.run.cluster import RayCluster, ray_connection
-    from pipeline.run.metrics import with_metrics
-
     spec, guide = prepared.job.spec, prepared.job.guide
     data = None if guide is None else guide.to_bytes()
     if guide is not None and data is not None:
         prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=log.submission_id)
     progress(_snapshot("start", ledger))
-    with ray_connection(address) as is_local, _signals() as stop:
+    with _ray(spec.name, address, log) as (is_local, stop):
+        from pipeline.run.cluster import RayCluster
+        from pipeline.run.metrics import with_metrics
+
         setup = Setup(
             spec,
             str(base.resolve()) if is_local else ".",
@@ -238,19 +238,44 @@ def _exit_code(error: RecordmillError | None) -> int:
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[StopFlag]:
-    """SIGTERM and SIGINT set a flag.  Entered after Ray is up, which installs handlers of its own."""
+def _ray(name: str, address: str | None, log: SubmissionLog) -> Iterator[tuple[bool, StopFlag]]:
+    """A connection to Ray, whether it is this machine's own, and the flag that SIGTERM and SIGINT set.
+
+    Raises:
+        InterruptedRunError: one of them came while Ray started, which they end at once.
+    """
     stop = StopFlag()
+    with contextlib.ExitStack() as stack:
+        try:
+            # Also where Ray loses the exception, as it may, the flag is set.
+            with _signals(stop, is_raising=True):
+                from pipeline.run.cluster import ray_connection
+
+                is_local = stack.enter_context(ray_connection(address))
+        except (KeyboardInterrupt, SystemExit):
+            # Ray's own handler for SIGTERM, in the midst of its start, exits the process.
+            error = InterruptedRunError(f"run {name} was stopped by {stop.reason or 'SIGTERM'} while Ray started")
+            log.ended(error.exit_code, error.message)
+            raise error from None
+        stack.enter_context(_signals(stop))
+        yield is_local, stop
+
+
+@contextlib.contextmanager
+def _signals(stop: StopFlag, *, is_raising: bool = False) -> Iterator[None]:
+    """SIGTERM and SIGINT set a flag.  To be entered anew when Ray is up, which installs handlers of its own."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         stop.set(signal.Signals(number).name)
+        if is_raising:
+            raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield
         return
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

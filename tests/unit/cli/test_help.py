@@ -64,3 +64,26 @@ def test_an_unknown_option_is_a_usage_error(say: Say) -> None:
     answered = say("lint", "job.yaml", "--colour")
     assert answered.code == 2
     assert answered.err == "recordmill: No such option: --colour\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "target", "said"),
+    [
+        (("plan", "job.yaml"), "pipeline.cli.plan.estimate", "recordmill: interrupted\n"),
+        (
+            ("run", "job.yaml"),
+            "pipeline.run.job.prepare",
+            "recordmill: run notes was interrupted (run the same command again to resume)\n",
+        ),
+    ],
+)
+def test_an_interrupted_command_says_so(
+    words: tuple[str, ...], target: str, said: str, folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(target, interrupted)
+    answered = say(*words)
+    assert answered.code == 130
+    assert answered.err.endswith(said)
