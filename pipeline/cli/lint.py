@@ -31,7 +31,8 @@ def lint_command(spec: SpecPath, overrides: Set = None, as_json: Json = False) -
     A field is enforced, widened (the rest is checked afterwards) or refused. Least and likely tokens need the model's
     tokenizer; without one on this machine, lint says so and goes on. Nothing is downloaded.
 
-    Exits with 2 if a field is refused, or if `decoding.max_tokens` cannot hold any record.
+    Exits with 2 if a field is refused, if `decoding.max_tokens` cannot hold any record, or if `model.name` is a path
+    without a model.
 
     Example: `recordmill lint jobs/receipts.yaml`
     """
@@ -97,7 +98,8 @@ def _number(tokens: int | None) -> str:
 def _tokens(found: Lint) -> Iterator[RenderableType]:
     sizes = found.sizes
     if sizes is None:
-        yield Text(f"Least and likely tokens are not known: {found.no_sizes}", style="yellow")
+        style = "bold red" if found.is_model_wrong else "yellow"
+        yield Text(f"Least and likely tokens are not known: {found.no_sizes}", style=style)
         return
     if sizes.least is not None:
         yield Text.assemble(("least record   ", "dim"), f"{sizes.least} tokens: ", (sizes.least_text, "dim"))

@@ -22,6 +22,7 @@ from pipeline.decoding.pydantic_schema import schema_of_type
 from pipeline.decoding.schema_fields import RECORD, SchemaField, fields_of
 from pipeline.decoding.typical import example_pieces, typical_pieces
 from pipeline.engine.prompts import load_tokenizer
+from pipeline.engine.vllm_args import is_folder
 from pipeline.run.record import load_record
 
 __all__ = ["FieldTokens", "Lint", "Sizes", "least_record", "likely_tokens", "lint"]
@@ -64,12 +65,14 @@ class Lint:
     """None where there is no tokenizer at hand."""
     no_sizes: str | None
     """Why `sizes` is None."""
+    is_model_wrong: bool = False
+    """Whether `model.name` is a path at which there is no model that can be used."""
 
     @property
     def is_refused(self) -> bool:
-        """Whether a run would be refused: a field is, or the budget cannot hold any record."""
+        """Whether a run would be refused: a field or the model is, or the budget cannot hold any record."""
         is_short = any(item.rule == "budget_below_least" for item in self.advice)
-        return is_short or any(field.verdict is Verdict.REFUSED for field in self.fields)
+        return is_short or self.is_model_wrong or any(field.verdict is Verdict.REFUSED for field in self.fields)
 
 
 def lint(spec: JobSpec, base: Path) -> Lint:
@@ -91,7 +94,7 @@ def lint(spec: JobSpec, base: Path) -> Lint:
         tokenizer = load_tokenizer(spec.model)
         vocabulary = Vocabulary.from_tokenizer(tokenizer)
     except RecordmillError as error:
-        return replace(linted, no_sizes=error.message.partition(". ")[0])
+        return replace(linted, no_sizes=error.message.partition(". ")[0], is_model_wrong=is_folder(spec.model))
     if any(item.verdict is Verdict.REFUSED for item in verdicts):
         return _measured(linted, spec, record, tokenizer, None, None)
 

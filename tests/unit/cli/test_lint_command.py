@@ -69,8 +69,30 @@ def test_a_refused_field_is_shown_with_its_reason_and_exit_code_2(folder: Path, 
 def test_without_the_models_tokenizer_lint_says_so_and_goes_on(
     folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_job(folder, model={"name": str(folder / "no-model"), "engine": {}})
+    put_job(folder, model={"name": "nobody/no-such-model", "engine": {}})
     shown = say("lint", "job.yaml")
     assert shown.code == 0
-    assert "Least and likely tokens are not known: model folder" in shown.out
+    assert "Least and likely tokens are not known: the tokenizer of nobody/no-such-model" in shown.out
     assert say("lint", "job.yaml", "--json").json["least_tokens"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("{here}/no-model", "model folder {here}/no-model does not exist\n"),
+        ("~/no-such-model", "model folder ~/no-such-model does not exist\n"),
+        ("in/no-model", "does not exist; it is not looked for on the hub, since there is a folder in here"),
+        ("no-model", "does not exist; a model of the hub is named owner/name"),
+        ("./in/a.jsonl", "model.name ./in/a.jsonl is a file"),
+        ("./in", "model folder ./in has no config.json"),
+    ],
+)
+def test_a_path_without_a_model_is_shown_beside_the_fields_with_exit_code_2(
+    name: str, said: str, folder: Path, say: Say
+) -> None:
+    put_job(folder, model={"name": name.format(here=folder), "engine": {}})
+    shown = say("lint", "job.yaml")
+    assert shown.code == 2
+    assert said.format(here=folder) in shown.out
+    assert "enforced" in shown.out
+    assert say("lint", "job.yaml", "--json").json["is_refused"]
