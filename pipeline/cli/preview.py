@@ -12,7 +12,7 @@ import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console
 
-from pipeline.cli.output import notes, print_json, quiet_logs, write_page
+from pipeline.cli.output import columns_as_json, notes, print_json, quiet_logs, write_page
 from pipeline.cli.specs import Json, Set, SpecPath, load_spec
 from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome
@@ -94,6 +94,7 @@ def _as_dict(document: Document, outcome: Outcome) -> dict[str, object]:
             "shaped_fields": outcome.shaped_fields,
             "spans": outcome.spans,
             "text": document.text,
+            "columns": columns_as_json(outcome.extra),
         },
         fallback=str,
     )

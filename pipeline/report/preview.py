@@ -26,6 +26,7 @@ class _Entry:
     outcome: Outcome
     text: tuple[Segment, ...]
     hidden_chars: int
+    columns: list[tuple[str, str]]
     written: str
     notes: tuple[str, ...]
 
@@ -67,6 +68,7 @@ def _entry(number: int, document: Document, outcome: Outcome) -> _Entry:
         outcome,
         tuple(segments(shown, outcome.spans)),
         len(body) - len(shown),
+        text.passed_columns(outcome.extra),
         written[:TEXT_CHARS],
         tuple(_notes(outcome)),
     )

@@ -15,7 +15,7 @@ from rich.text import Text
 from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
-from pipeline.report.text import compact, count, duration, percent, plural, visible
+from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, visible
 from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
@@ -171,6 +171,12 @@ class _Pair:
         yield Panel(body, title=title, title_align="left", border_style="bright_black")
 
     def _text(self) -> Text:
+        shown = self._marked_text()
+        for name, value in passed_columns(self.outcome.extra):
+            shown.append(f"\n{visible(name)}: {visible(value)}", style="dim")
+        return shown
+
+    def _marked_text(self) -> Text:
         if self.document.text is None:
             return Text("no text", style="dim italic")
         shown = _cut(self.document.text)

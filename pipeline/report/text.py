@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from pipeline.core.outcome import Cause, Status
 
@@ -13,10 +16,14 @@ __all__ = [
     "count",
     "duration",
     "moment",
+    "passed_columns",
     "percent",
     "plural",
     "visible",
 ]
+
+COLUMN_CHARS = 200
+"""Characters of a passed-through value that are shown."""
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _KEPT = {0x09: 0x09, 0x0A: 0x0A, 0x0D: 0x20}
@@ -122,6 +129,16 @@ def duration(seconds: float) -> str:
 def moment(at: datetime) -> str:
     """A time to the second, with its zone, as `2026-11-29 19:30:05 UTC`."""
     return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".rstrip()
+
+
+def passed_columns(extra: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of each input column that is passed through; a long value is cut."""
+    found = []
+    for name, value in extra.items():
+        is_nested = value is None or isinstance(value, bool | list | dict)
+        written = json.dumps(value, ensure_ascii=False, default=str) if is_nested else str(value)
+        found.append((name, written if len(written) <= COLUMN_CHARS else f"{written[:COLUMN_CHARS]} …"))
+    return found
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

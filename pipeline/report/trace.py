@@ -132,6 +132,7 @@ def render_trace(trace: Trace, *, name: str, facts: Sequence[tuple[str, str]]) -
             groups=list(_groups(trace.steps)),
             document=list(segments(trace.document[:TEXT_CHARS], trace.outcome.spans)),
             hidden_chars=max(0, len(trace.document) - TEXT_CHARS),
+            columns=text.passed_columns(trace.outcome.extra),
             before_chars=BEFORE_CHARS,
             status_meanings=text.STATUS_MEANINGS,
             cause_meanings=text.CAUSE_MEANINGS,

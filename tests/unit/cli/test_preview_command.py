@@ -76,4 +76,39 @@ def test_every_kind_of_input_is_read(kind: str, folder: Path, say: Say) -> None:
     uri = {"glob": f"{place}/*.parquet", "list": [f"{place}/a.parquet", f"{place}/b.parquet"]}.get(kind, str(place))
     put_job(folder, input={"uri": uri, **columns})
     found = say("preview", "job.yaml", "--json").json
+    if kind != "text":
+        assert [row["columns"] for row in found] == [{"extra": number} for number in range(4)]
     assert [row["record"]["number"] for row in found] == ([0] if kind == "text" else [0, 1, 2, 3])
+
+
+def test_columns_that_are_passed_through_are_shown_with_their_document(folder: Path, say: Say) -> None:
+    place = folder / "passed" / "day=2026-11-29"
+    place.mkdir(parents=True)
+    rows = [{"document_id": "p0", "text": "note 0 here", "source": "scan", "key": b"\xff"}]
+    pq.write_table(pa.Table.from_pylist(rows), place / "a.parquet")
+    put_job(folder, input={"uri": str(folder / "passed"), "columns": ["day", "source", "key"]})
+    asked = ("preview", "job.yaml", "--html", "p.html")
+    shown = say(*asked).out
+    assert "day: 2026-11-29" in shown
+    assert "source: scan" in shown
+    assert "<dt>source</dt><dd>scan</dd>" in (folder / "p.html").read_text()
+    expected = {"day": "2026-11-29", "source": "scan", "key": "_w=="}
+    assert say(*asked, "--json").json[0]["columns"] == expected
+    traced = ("trace", "job.yaml", "--document", "p0", "-o", "t.html")
+    assert say(*traced).code == 0
+    assert "<dt>day</dt><dd>2026-11-29</dd>" in (folder / "t.html").read_text()
+    assert say(*traced, "--json").json["outcome"]["extra"] == expected
+
+
+def test_rows_that_cannot_be_read_are_shown_with_what_their_folder_says(folder: Path, say: Say) -> None:
+    place = folder / "torn" / "day=2026-11-29"
+    place.mkdir(parents=True)
+    rows = [{"document_id": f"p{number}", "text": f"note {number} here"} for number in range(3)]
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(pa.Table.from_pylist(rows), place / "a.parquet", **options)
+    data = (place / "a.parquet").read_bytes()
+    (place / "a.parquet").write_bytes(data.replace(b"note 1", b"nope 1", 1))
+    put_job(folder, input={"uri": str(folder / "torn"), "columns": ["day"]})
+    found = say("preview", "job.yaml", "--json").json
+    assert {row["cause"] for row in found} == {"unreadable"}
+    assert [row["columns"] for row in found] == [{"day": "2026-11-29"}] * 3

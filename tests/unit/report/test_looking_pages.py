@@ -15,6 +15,7 @@ from tests.unit.report.test_report_browser import CHROMIUM, opened
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m\u202e " + "long" * 80
 FACTS = [("Engine", HOSTILE)]
+EXTRA = {"country": "MY", HOSTILE: HOSTILE, "pages": [1, None], "day": None}
 
 
 def preview_page() -> str:
@@ -22,7 +23,16 @@ def preview_page() -> str:
     spans = (FoundSpan("company", 6, 14), FoundSpan("total", 21, 26, is_ambiguous=True))
     record = {"company": "ACME Ltd", "total": 12.5, "remark": HOSTILE}
     outcomes = [
-        Outcome("a", Status.VALID, record=record, spans=spans, output_tokens=12, budget_tokens=40, prompt_tokens=90),
+        Outcome(
+            "a",
+            Status.VALID,
+            record=record,
+            spans=spans,
+            output_tokens=12,
+            budget_tokens=40,
+            prompt_tokens=90,
+            extra=EXTRA,
+        ),
         Outcome(HOSTILE, Status.CLOSED, Cause.BUDGET, record=record, shaped_fields=(HOSTILE,), output_tokens=40),
         Outcome("c", Status.TRUNCATED, Cause.BUDGET, HOSTILE, raw=HOSTILE),
         Outcome(None, Status.FAILED, Cause.NULL_TEXT),
@@ -51,7 +61,7 @@ def trace_page(*, is_compared: bool = True) -> str:
         step(4, "x", is_tightened=True, legal_mass=0.95),
         step(5, "y", is_tightened=True, is_bent=True, legal_mass=None, slack_tokens=None),
     )
-    outcome = Outcome(HOSTILE, Status.CLOSED, Cause.BUDGET, record={}, slack_tokens=3)
+    outcome = Outcome(HOSTILE, Status.CLOSED, Cause.BUDGET, record={}, slack_tokens=3, extra=EXTRA)
     unguided = Unguided(HOSTILE, 12, True, "It would have been truncated.") if is_compared else None
     trace = Trace(HOSTILE, HOSTILE, outcome, steps, unguided)
     return render_trace(trace, name=HOSTILE, facts=FACTS)

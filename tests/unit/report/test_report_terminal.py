@@ -34,6 +34,17 @@ def test_the_counts_are_those_of_the_report() -> None:
     assert ["=", "documents", "in", "4"] in lines
 
 
+@pytest.mark.parametrize("text", ["A text", None])
+def test_passed_columns_stand_below_the_text(text: str | None) -> None:
+    extra = {"country": "MY\x1b", "pages": [1, None], "day": None, "long": "x" * 5000}
+    outcome = Outcome("d", Status.VALID, record={"total": 1}, extra=extra)
+    shown = printed(records_beside_text([(Document("d", text), outcome)]), 80)
+    lines = [line.strip("│ ") for line in shown.splitlines()]
+    place = lines.index(text or "no text")
+    assert lines[place + 1 : place + 4] == ["country: MY\u241b", "pages: [1, null]", "day: null"]
+    assert shown.count("x") < 300
+
+
 def test_known_answers_that_no_score_counts_are_said() -> None:
     use = KnownAnswersUse(
         unused_columns=("gold_vendr",), ids=1011, ids_unmatched=1009, unmatched=("z\x1b1", "z2"), ids_repeated=1
