@@ -23,8 +23,9 @@ __all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
 _DAMAGE = (pa.ArrowException, OSError, ValueError)
 _BUFFER_BYTES = 8 * 1024 * 1024
 _BATCH_BYTES = 8 * 1024 * 1024
-_BATCH_ROWS = 64
-"""At most: a dictionary-encoded column is larger than its row group says."""
+_BATCH_ROWS = 8
+"""At most: a dictionary-encoded column is larger than its row group says, and long texts may stand together in a row
+group of short ones.  More rows at a time save five millionths of a second a document."""
 
 
 def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
@@ -212,6 +213,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _documents(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
+    """A large batch is decoded row by row, so that no more than one text of it is held twice."""
+    step = batch.num_rows if batch.nbytes <= _BATCH_BYTES else 1
+    for start in range(0, batch.num_rows, step):
+        yield from _decoded(batch.slice(start, step), spec, name)
+
+
+def _decoded(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
     try:
         columns = {column: _values(batch.column(batch.schema.get_field_index(column))) for column in _names(spec)}
     except _DAMAGE as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,25 @@ def test_shards_of_any_cut_in_any_order_hold_each_row_once(
     assert all(len(read[piece]) == piece.rows for piece in pieces)
     in_order = sorted(pieces, key=lambda piece: (piece.row_group, piece.row_start))
     assert [document.document_id for piece in in_order for document in read[piece]] == [f"d{n}" for n in range(rows)]
+
+
+def test_long_texts_that_stand_together_are_held_a_few_at_a_time() -> None:
+    """Where a row group is short on average, its long texts must not be read as many at a time as the short ones."""
+    texts = ["short"] * 3000 + [f"{number:0100}" * 20_000 for number in range(24)] + ["short"] * 3000
+    table = pa.table({"document_id": [f"d{n}" for n in range(len(texts))], "text": texts})
+    store = _store(a__parquet=_parquet(table, write_batch_size=1))  # pages of one row
+    [item] = list_input(store, SPEC)
+    before, most = pa.total_allocated_bytes(), 0
+    tracemalloc.start()
+    try:
+        for document, text in zip(read_piece(store, _pieces(item)[0], SPEC, LIMITS), texts, strict=True):
+            assert document.text == text
+            most = max(most, pa.total_allocated_bytes() - before)
+        _, decoded = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 30_000_000
+    assert decoded < 16_000_000
 
 
 def test_pieces_in_order_are_served_by_one_pass() -> None:
