@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +30,7 @@ from pipeline.run.intake import Row, rows_of
 from pipeline.run.ledger import Ledger, Tally
 from pipeline.run.plan import StoredPlan, make_shards, write_plan
 from pipeline.run.verify import verify_parts
+from pipeline.run.worker import Worker
 from pipeline.storage.arrow import record_schema
 from pipeline.storage.documents import DocumentReader, list_input
 from pipeline.storage.footer import Timings
@@ -52,6 +57,30 @@ class _Driver:
     held: list[Assignment] = field(default_factory=list)
     now: float = 0.0
     workers: int = 0
+
+
+class _PlayedWork:
+    """`ShardWork` without an engine: every document is its own record."""
+
+    def __init__(self, machine: Runs, *, may_stand: bool) -> None:
+        self._machine = machine
+        self._may_stand = may_stand
+
+    def rows(self, shard: Shard, before: Shard | None) -> Iterable[Row]:
+        return rows_of(shard, self._machine.reader.read, document_bytes=1000, before=before)
+
+    async def run(self, shard: Shard, attempt: str, timeout_s: float, before: Shard | None = None) -> Work:
+        """Fails the test where the shard was committed before its worker began."""
+        own = {LAYOUT.part(shard.shard_id), LAYOUT.half(shard.shard_id)}
+        assert self._may_stand or not own & self._machine.store.objects.keys()
+        outcomes = tuple(
+            row.content
+            if isinstance(row.content, Outcome)
+            else Outcome(row.content.document_id, Status.VALID, record={"text": row.content.text})
+            for row in self.rows(shard, before)
+        )
+        now = datetime.now(UTC)
+        return Work(outcomes, Timings(), 0, now, now)
 
 
 def _attempt(driver: _Driver, assignment: Assignment) -> str:
@@ -87,15 +116,20 @@ class Runs(RuleBasedStateMachine):
         self.reader = DocumentReader(self.store, INPUT, LimitsSpec())
         self.submit()
 
-    @rule()
-    def submit(self) -> None:
-        """Another submission of the same job starts, whatever the others do."""
+    @rule(more_rows=st.integers(0, 2))
+    def submit(self, more_rows: int = 0) -> None:
+        """Another submission of the same job starts, whatever the others do.
+
+        `more_rows`: it would divide the input in another way, had no plan stood.
+        """
         if len(self.drivers) == 2:
             return
         objects: tuple[InputObject, ...] = list_input(self.store, INPUT)
-        made = StoredPlan(Plan(FINGERPRINT, objects, make_shards(objects, self.shard_rows)), Identity({}))
+        first = Plan(FINGERPRINT, objects, make_shards(objects, self.shard_rows))
+        own = Plan(FINGERPRINT, objects, make_shards(objects, self.shard_rows + more_rows))
+        made = StoredPlan(own if self.submissions else first, Identity({}))
         self.plan = write_plan(self.store, LAYOUT, made, attempt=f"s{self.submissions}").plan
-        assert self.plan == made.plan
+        assert self.plan == first
         ledger = Ledger(self.plan, self._parts())
         dispatcher = Dispatcher(
             ledger.pending(),
@@ -228,24 +262,22 @@ class Runs(RuleBasedStateMachine):
         found = (shard_id_of(item.uri) for item in self.store.list(LAYOUT.parts_prefix))
         return [shard_id for shard_id in found if shard_id is not None]
 
-    def _rows(self, shard: Shard, before: Shard | None = None) -> list[Row]:
-        return list(rows_of(shard, self.reader.read, document_bytes=1000, before=before))
+    def _rows(self, shard: Shard) -> list[Row]:
+        return list(rows_of(shard, self.reader.read, document_bytes=1000))
 
     def _carry_out(self, task: Task, attempt: str, *, is_late: bool = False) -> Tally:
-        """What a worker does, without an engine."""
-        standing = None if is_late else self.committer.standing(task)
-        if standing is not None:
-            return standing
-        if task.merge is not None:
-            return self.committer.merge(task, attempt, self._rows)[0]
-        outcomes = tuple(
-            row.content
-            if isinstance(row.content, Outcome)
-            else Outcome(row.content.document_id, Status.VALID, record={"text": row.content.text})
-            for row in self._rows(task.shard, task.before)
-        )
-        now = datetime.now(UTC)
-        return self.committer.commit(task, Work(outcomes, Timings(), 0, now, now), attempt)[0]
+        """What the worker itself does, over a played engine."""
+        settings: Any = SimpleNamespace(spec=SimpleNamespace(limits=LimitsSpec()))
+        worker: Any = Worker(settings, 1)
+        worker._committer = self.committer
+        if is_late:  # it looks, and then another one is quicker
+            committer = self.committer
+            worker._committer = SimpleNamespace(
+                standing=lambda task: None, commit=committer.commit, merge=committer.merge
+            )
+        worker._work = _PlayedWork(self, may_stand=is_late)
+        worker._metrics = SimpleNamespace(shard_committed=lambda wall_s: None)
+        return asyncio.run(worker._attempt(task, attempt)).tally
 
 
 TestRuns = Runs.TestCase
