@@ -104,7 +104,8 @@ def test_a_machine_that_freezes_and_comes_back_alters_nothing(
     spec = job(
         prefix,
         s3_server.endpoint_url,
-        model={"engine": {"log": str(log), "token_s": 0.04}},
+        # A shard takes longer than it takes to give up the machine, whose worker is then in the middle of one.
+        model={"engine": {"log": str(log), "token_s": 0.1}},
         cluster={"gpus_per_engine": 1, "wait_s": 20},
     )
     did: list[str] = []
@@ -113,7 +114,7 @@ def test_a_machine_that_freezes_and_comes_back_alters_nothing(
         raylet = nodes[0].all_processes["raylet"][0].process.pid
 
         def freeze_and_thaw(snapshot: Snapshot) -> None:
-            if not did and snapshot.engines_ready == 2 and len(_events(log)) > 30:
+            if not did and snapshot.engines_ready == 2 and len(_events(log)) > 16:
                 os.kill(raylet, signal.SIGSTOP)
                 did.append("frozen")
                 # The driver waits here, so that the run cannot end before the machine is given up.
@@ -211,8 +212,11 @@ def test_a_worker_that_takes_more_memory_than_there_is_is_followed_by_one_that_t
         pid = event["pid"]
         in_flight[pid] = in_flight.get(pid, 0) + (1 if event["event"] == "request" else -1)
         most[pid] = max(most.get(pid, 0), in_flight[pid])
-    assert len(most) > 1
-    assert list(most.values())[-1] <= BEARABLE
+    first, *later = most.values()
+    # The run may end without it too: what its workers die of is divided until it is small enough.
+    assert first > BEARABLE
+    assert later
+    assert max(later) <= BEARABLE
 
 
 def _is_planned(spec: JobSpec) -> bool:

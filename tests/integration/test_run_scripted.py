@@ -63,7 +63,14 @@ def test_a_worker_that_is_killed_mid_shard_loses_and_doubles_nothing(
     prefix: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
     log = tmp_path / "engine.log"
-    spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.01}})
+    # So few shards that none is ever taken for late and handed out twice: if what is lost does not come back, the run
+    # never ends.
+    spec = job(
+        prefix,
+        s3_server.endpoint_url,
+        input={"shard_rows": 60},
+        model={"engine": {"log": str(log), "token_s": 0.01}},
+    )
 
     def kill_one() -> None:
         while not log.exists() or len(_events(log)) < 30:

@@ -16,6 +16,7 @@ from pipeline.core.spec import JobSpec
 from pipeline.run.job import run
 from pipeline.run.verify import verify
 from tests.faults.driver import start_driver
+from tests.faults.proxy import FaultProxy
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
@@ -81,6 +82,23 @@ def test_two_drivers_at_once_make_one_set_of_parts(prefix: str, s3_server: S3Ser
         assert process.returncode == 0, said
     assert_each_once(spec, IDS)
     assert verify(spec.output.uri, spec.s3).is_sound
+
+
+def test_two_jobs_that_take_a_prefix_at_the_same_moment_leave_the_run_of_one(prefix: str, s3_server: S3Server) -> None:
+    with FaultProxy(s3_server.endpoint_url) as proxy:
+        proxy.add("404", "HEAD", "plan.json", count=2)  # neither finds a plan when it looks for one
+        specs = [
+            job(prefix, proxy.endpoint_url, cluster={"engines": 1}, input={"shard_rows": rows}) for rows in (20, 30)
+        ]
+        drivers = [start_driver(spec) for spec in specs]
+        said = [process.communicate(timeout=180)[1] for process in drivers]
+        assert proxy.faults() == ["404", "404"]
+        codes = [process.returncode for process in drivers]
+        assert codes.count(0) == 1, said
+        winner = codes.index(0)
+        assert "was taken by another run at this moment" in said[1 - winner]
+        assert_each_once(specs[winner], IDS)
+        assert verify(specs[winner].output.uri, specs[winner].s3).is_sound
 
 
 def test_a_cluster_too_small_for_one_engine_is_said_with_what_is_missing(prefix: str, s3_server: S3Server) -> None:
