@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,5 +71,9 @@ def _override(raw: Any, override: str) -> None:
 
 
 def s3_settings(endpoint_url: str | None, region: str | None) -> S3Spec:
-    """For commands that start from a run's prefix, not from a spec."""
-    return S3Spec(endpoint_url=endpoint_url, region=region)
+    """For commands that start from a run's prefix, not from a spec.
+
+    The endpoint of the environment is written out, since not every library that is told of S3 looks for it there.
+    """
+    named = endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return S3Spec(endpoint_url=named, region=region)

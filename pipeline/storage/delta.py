@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,10 +121,9 @@ def _delta_type(name: str, kind: pa.DataType) -> pa.DataType:
 
 def _options(s3: S3Spec) -> dict[str, str]:
     options = {"conditional_put": "etag"}
-    endpoint_url = s3.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if endpoint_url is not None:
-        options["endpoint_url"] = endpoint_url
-        options["allow_http"] = str(endpoint_url.startswith("http://")).lower()
+    if s3.endpoint_url is not None:
+        options["endpoint_url"] = s3.endpoint_url
+        options["allow_http"] = str(s3.endpoint_url.startswith("http://")).lower()
     if s3.region is not None:
         options["region"] = s3.region
     return options

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from pipeline.core.spec import JobSpec
 from pipeline.run.job import run
 from pipeline.run.progress import Snapshot
+from tests.bench.heading import print_heading
 from tests.integration.scripted import ROOT, job, stored_rows
 
 ROW_GROUP_ROWS = 10_000
@@ -158,7 +159,8 @@ def _outcomes(spec: JobSpec) -> Counter[str]:
     return counts
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one case and print the peaks."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.memory", description=__doc__)
     parser.add_argument("--case", choices=("many", "document", "row-group"), default="many")
     parser.add_argument("--documents", type=int, default=1_000_000, help="of `many`")
@@ -169,7 +171,8 @@ def main() -> int:
     parser.add_argument("--context", type=int, default=1 << 16, help="of the engine, in tokens, which are bytes here")
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--shard-rows", type=int, default=1000)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    print_heading("memory", arguments, "ray", "pyarrow")
     if options.megabytes is None:
         options.megabytes = 50.0 if options.case == "document" else 2000.0
     with tempfile.TemporaryDirectory(prefix="recordmill-memory-") as scratch:

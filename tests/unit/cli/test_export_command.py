@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pipeline.cli import main
+from pipeline.cli.specs import s3_settings
 from pipeline.run.fingerprint import Identity
 from pipeline.run.plan import StoredPlan, write_plan
 from pipeline.storage.layout import RunLayout
@@ -56,3 +57,23 @@ def test_a_delta_table_takes_no_run_that_is_not_complete(tmp_path: Path, capsys:
     assert main(["export", str(_run(tmp_path, parts=1)), "--delta", str(tmp_path / "lake")]) == 1
     assert "is not complete" in capsys.readouterr().err
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "endpoint"),
+    [
+        (None, {}, None),
+        (None, {"AWS_ENDPOINT_URL": "http://a"}, "http://a"),
+        (None, {"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b"}, "http://b"),
+        ("http://c", {"AWS_ENDPOINT_URL_S3": "http://b"}, "http://c"),
+    ],
+)
+def test_the_endpoint_of_the_environment_is_that_of_the_command(
+    given: str | None, environment: dict[str, str], endpoint: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when a library that does not look there, such as Delta's, is left to find it."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert s3_settings(given, None).endpoint_url == endpoint

@@ -79,7 +79,7 @@ def test_a_table_takes_a_run_in_one_form_and_says_which_it_has(is_audit_first: b
 def test_a_table_on_s3_takes_a_run_once(s3_bucket: str, s3_server: S3Server) -> None:
     table, s3 = f"{s3_bucket}lake/receipts", S3Spec(endpoint_url=s3_server.endpoint_url)
     assert append_to_delta(_rows("a", "b"), table, s3, source="run 1") == 2
-    assert append_to_delta(_rows("a", "b"), table, S3Spec(), source="run 1") is None
+    assert append_to_delta(_rows("a", "b"), table, s3, source="run 1") is None
     found = _read(table, {"endpoint_url": s3_server.endpoint_url, "allow_http": "true"})
     assert [row["_document_id"] for row in found] == ["a", "b"]
 
