@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from pipeline.decoding.automata import NO_TAG, Dfa, Edge, StateLimitError, trimmed
-from pipeline.decoding.nfa import Nfa
 
-__all__ = ["Assembly", "labelled"]
+__all__ = ["Assembly"]
 
 
 class Assembly:
@@ -39,8 +38,11 @@ class Assembly:
         if len(self._edges) + count > self._limit:
             raise StateLimitError(f"more than {self._limit} states")
 
+    def edge(self, source: int, low: int, high: int, target: int) -> None:
+        self._edges[source].append((low, high, target))
+
     def byte(self, source: int, byte: int, target: int) -> None:
-        self._edges[source].append((byte, byte, target))
+        self.edge(source, byte, byte, target)
 
     def literal(self, source: int, word: bytes) -> int:
         """Appends the bytes; the state after them."""
@@ -98,14 +100,3 @@ class Assembly:
                 if low <= high:
                     raise RuntimeError(f"two continuations begin with byte {low:#04x}")
         return trimmed(self._edges, accepts, self._tags)
-
-
-def labelled(parts: Sequence[tuple[Dfa, int]]) -> Dfa:
-    """The union of disjoint languages; the tag of an accepting state is the label of the part that it ends."""
-    nfa = Nfa()
-    start, end = nfa.state(), nfa.state()
-    for part, label in parts:
-        ending = nfa.state(label)
-        nfa.link(nfa.splice(start, part), ending)
-        nfa.link(ending, end)
-    return nfa.determinized(start, end)

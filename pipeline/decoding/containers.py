@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.decoding.assembly import Assembly, labelled
-from pipeline.decoding.automata import NO_TAG, Dfa
+from pipeline.decoding.assembly import Assembly
+from pipeline.decoding.automata import Dfa
 from pipeline.decoding.field_tags import FieldTags
 from pipeline.decoding.jsontext import json_string
+from pipeline.decoding.keys import Keys
 from pipeline.decoding.shapes import Obj
 from pipeline.decoding.strings import words
 
@@ -48,13 +49,17 @@ def array_language(
     for index in range(loop + 1):
         if index >= least:
             assembly.byte(after[index], 0x5D, end)
-    for index in range(loop + (most is None)):
+    is_alike = most is None and loop > len(items)
+    """Whether the last counted item and those after it are alike, so that one copy serves."""
+    for index in range(loop + (most is None and not is_alike)):
         item = items[index] if index < len(items) else rest
         if item.is_empty:
             break
-        start = first if index == 0 else assembly.literal(after[index], b",")
+        starts = [first if index == 0 else assembly.literal(after[index], b",")]
+        if is_alike and index + 1 == loop:
+            starts.append(assembly.literal(after[loop], b","))
         name = f"[{index}]" if index < len(items) else ITEM
-        for state, _ in assembly.graft([start], item, tags.retag(name)):
+        for state, _ in assembly.graft(starts, item, tags.retag(name)):
             assembly.follow(state, after[min(index + 1, loop)])
     return assembly.finish([end])
 
@@ -103,11 +108,15 @@ class _ObjectSpelling:
         self._slots: dict[tuple[int, int, bool], int] = {}
         self._entries: dict[tuple[int, int], int] = {}
         self._queue: list[tuple[int, int, bool]] = []
+        self._keys = Keys([*(json_string(words([name])) for name in names), *(keys for keys, _ in others)])
+        self._key_states: dict[tuple[int, int, int], int] = {}
+        self._key_queue: list[tuple[int, int, int]] = []
 
     def build(self) -> Dfa:
         self._assembly.follow(self._assembly.literal(0, b"{"), self._slot(0, 0, is_first=True))
         for index, count, is_first in self._queue:
             self._fill(index, count, is_first=is_first)
+            self._spell_keys()
         return self._assembly.finish([self._end])
 
     def _slot(self, index: int, count: int, *, is_first: bool) -> int:
@@ -120,26 +129,35 @@ class _ObjectSpelling:
 
     def _fill(self, index: int, count: int, *, is_first: bool) -> None:
         slot = self._slots[index, count, is_first]
-        choices: list[tuple[Dfa, int]] = []
-        is_open = True
-        if self._most is None or count < self._most:
-            for position in range(index, len(self._names)):
-                choices.append((json_string(words([self._names[position]])), position))
-                if self._names[position] in self._required:
-                    is_open = False
-                    break
-            if is_open:
-                choices += [(keys, len(self._names) + region) for region, (keys, _) in enumerate(self._others)]
-        else:
-            is_open = not any(name in self._required for name in self._names[index:])
-        if is_open and count >= self._least:
+        required = next((at for at in range(index, len(self._names)) if self._names[at] in self._required), None)
+        if required is None and count >= self._least:
             self._assembly.byte(slot, 0x7D, self._end)
-        if not choices:
+        if self._most is not None and count >= self._most:
             return
-        keys = labelled(choices)
-        start = slot if is_first else self._assembly.literal(slot, b",")
-        for state, inner in self._assembly.graft([start], keys, lambda _: NO_TAG):
-            self._assembly.byte(state, 0x3A, self._entry(keys.tags[inner], min(count + 1, self._cap)))
+        stop = len(self._names) + len(self._others) if required is None else required + 1
+        if index < stop:
+            start = slot if is_first else self._assembly.literal(slot, b",")
+            allowed = (1 << stop) - (1 << index)
+            self._assembly.follow(start, self._key_state(0, allowed, min(count + 1, self._cap)))
+
+    def _key_state(self, state: int, allowed: int, count: int) -> int:
+        """A state of the keys where only the allowed properties may follow, the `count`-th of them."""
+        key = (state, allowed & self._keys.reachable[state], count)
+        if key not in self._key_states:
+            self._key_states[key] = self._assembly.state()
+            self._key_queue.append(key)
+        return self._key_states[key]
+
+    def _spell_keys(self) -> None:
+        keys, reachable = self._keys.dfa, self._keys.reachable
+        while self._key_queue:
+            state, allowed, count = key = self._key_queue.pop()
+            here = self._key_states[key]
+            for low, high, target in keys.edges[state]:
+                if allowed & reachable[target]:
+                    self._assembly.edge(here, low, high, self._key_state(target, allowed, count))
+            if keys.accepting[state]:
+                self._assembly.byte(here, 0x3A, self._entry(keys.tags[state], count))
 
     def _entry(self, label: int, count: int) -> int:
         """Where the value of a property begins; one copy for each count."""

@@ -12,12 +12,14 @@ from itertools import product
 from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa, StateLimitError, intersect
 from pipeline.decoding.code_points import TOP
 from pipeline.decoding.containers import ITEM, OTHERS, array_language, object_language
+from pipeline.decoding.effort import COPIED_STATES, MOST_CHARACTERS, Effort
 from pipeline.decoding.field_tags import FieldTags
 from pipeline.decoding.findings import Findings
 from pipeline.decoding.jsontext import json_literal, json_string
 from pipeline.decoding.nfa import union
 from pipeline.decoding.normalize import Normalizer, node_key
 from pipeline.decoding.numbers import NumberTooFineError
+from pipeline.decoding.open_values import open_value
 from pipeline.decoding.refusals import RefusedError
 from pipeline.decoding.shapes import Arr, Bool, Node, Null, Num, Obj, Shape, Str
 from pipeline.decoding.span_symbols import SPAN_SYMBOL, SpanKind
@@ -26,19 +28,13 @@ from pipeline.decoding.strings import any_string, words
 
 __all__ = ["Emitter"]
 
-_MAX_KEPT_LENGTH = 8192
-"""Characters of a string up to which its greatest length is held; beyond, it is checked afterwards."""
-_MAX_COPIES_STATES = 60_000
-
 
 class Emitter:
     """Spells the nodes of one document.
 
     Args:
         normalizer: of the document.
-        recursion_depth: how often a node may stand inside itself.
-        any_depth: how deep values that the schema leaves open may nest; at 0, objects gain no undeclared properties.
-        state_limit: states of one automaton, at most.
+        effort: how far it goes.
         is_lenient: note refusals and go on with null in their place (for lint), instead of raising.
         is_extractive: whether marked fields are filled from the document.
     """
@@ -46,17 +42,15 @@ class Emitter:
     def __init__(
         self,
         normalizer: Normalizer,
+        effort: Effort,
         *,
-        recursion_depth: int,
-        any_depth: int,
-        state_limit: int,
         is_lenient: bool = False,
         is_extractive: bool = True,
     ) -> None:
         self._normalizer = normalizer
-        self._recursion_depth = recursion_depth
-        self._any_depth = any_depth
-        self._limit = state_limit
+        self._effort = effort
+        self._limit = effort.state_limit
+        self._work = 0
         self._is_lenient = is_lenient
         self._depths: dict[tuple[tuple[int, bool], ...], int] = {}
         self._recursive: set[tuple[tuple[int, bool], ...]] = set()
@@ -66,8 +60,6 @@ class Emitter:
         """What a node became, and which findings at which path came of it."""
         self._tags = FieldTags()
         self.found = Findings()
-        self.is_cut_short = False
-        """Whether anything would be different at a greater depth."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -82,13 +74,14 @@ class Emitter:
             StateLimitError: the automaton is too large.
         """
         key = node_key(node)
+        if not key:
+            self.found.note(path, ())
+            return open_value(max(1, self._effort.any_depth))
         depth = self._depths.get(key, 0)
         if depth:
             self._recursive.add(key)
-            if depth >= (self._recursion_depth if key else max(1, self._any_depth)):
-                self.is_cut_short = True
-                if key:
-                    self.found.unroll(path)
+            if depth >= self._effort.recursion_depth:
+                self.found.unroll(path)
                 return EMPTY
         memo_key = (key, self._context())
         if memo_key in self._memo:
@@ -101,6 +94,9 @@ class Emitter:
             made = self._shapes(node, path)
         finally:
             self._depths[key] = depth
+        self._work += made.state_count
+        if self._effort.work_limit is not None and self._work > self._effort.work_limit:
+            raise StateLimitError(f"more than {self._effort.work_limit} states on the way")
         self._memo[(key, self._context())] = (made, start, self.found.count, path)
         return made
 
@@ -175,10 +171,10 @@ class Emitter:
             return self._span(SpanKind(settings, plain), is_quoted=True)
         if shape.inner is not None:
             return json_in_string(self.node(shape.inner, path))
-        if shape.least > _MAX_KEPT_LENGTH:
+        if shape.least > MOST_CHARACTERS:
             raise RefusedError(f"at least {shape.least} characters are more than an automaton holds")
         most = shape.most
-        if most is not None and most > _MAX_KEPT_LENGTH:
+        if most is not None and most > max(shape.least, self._effort.most_characters):
             self.found.remark(path, f"at most {most} characters")
             most = None
         try:
@@ -207,9 +203,9 @@ class Emitter:
                 most = index if most is None else min(most, index)
                 break
         size = max(rest.state_count, 1)
-        if least * size > _MAX_COPIES_STATES:
+        if least * size > COPIED_STATES:
             raise RefusedError(f"at least {least} items of this size are more than an automaton holds")
-        if most is not None and (most - len(items)) * size > _MAX_COPIES_STATES:
+        if most is not None and (most - len(items)) * size > self._effort.copied_states:
             self.found.remark(path, f"at most {most} items")
             most = None
         return least, most
@@ -265,8 +261,7 @@ class Emitter:
             node = self._other_node(shape, choice)
             if any(term.schema is False and term.is_positive for term in node):
                 continue
-            if not node and not patterns and not named and declared and self._any_depth == 0:
-                self.is_cut_short = True
+            if not node and not patterns and not named and declared and self._effort.any_depth == 0:
                 continue
             value = self.node(node, (*path, OTHERS))
             if value.is_empty:

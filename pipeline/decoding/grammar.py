@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.automata import Dfa, StateLimitError
+from pipeline.decoding.effort import MOST_STATES, efforts
 from pipeline.decoding.emit import Emitter
 from pipeline.decoding.normalize import Normalizer
 from pipeline.decoding.pydantic_schema import schema_of_type
@@ -21,14 +22,6 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-MAX_STATES = 60_000
-"""States up to which recursion and open values are unrolled further; the byte table then names states in 16 bits."""
-MAX_SCHEMA_STATES = 150_000
-"""As `MAX_STATES`, for JSON Schemas, which leave more open than models do."""
-MOST_STATES = 250_000
-"""States of a grammar at most."""
-_GROWTH = 4
-"""States are taken to grow at most so much from one depth to the next."""
 _VERSION = 1
 
 
@@ -180,37 +173,23 @@ def _emit(
     )
     normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
     made: tuple[Emitter, Dfa] | None = None
-    limit = MAX_SCHEMA_STATES if is_schema else MAX_STATES
-    for depth, any_depth in _depths(recursion_depth):
-        emitter = Emitter(
-            normalizer,
-            recursion_depth=depth,
-            any_depth=any_depth,
-            state_limit=limit if made else MOST_STATES,
-            is_lenient=is_lenient,
-            is_extractive=is_extractive,
-        )
+    for effort in efforts(recursion_depth, is_schema=is_schema):
+        emitter = Emitter(normalizer, effort, is_lenient=is_lenient, is_extractive=is_extractive)
         try:
             made = emitter, emitter.node((Term(schema),), ())
-        except StateLimitError:
             break
+        except StateLimitError:
+            continue
         except RefusedError as error:
             path = next(iter(emitter.found.refusals), "(record)")
             raise SchemaRefusedError(f"{name}, field {path}: {error}") from error
         except RecursionError as error:
             raise SchemaRefusedError(f"{name}: nested too deeply") from error
-        if made[1].state_count > limit // _GROWTH or not emitter.is_cut_short:
-            break
     if made is None:
         raise SchemaRefusedError(
             f"{name}: its automaton needs more than {MOST_STATES} states; bound its lists and strings, or split it"
         )
     return name, schema, *made
-
-
-def _depths(recursion_depth: int) -> list[tuple[int, int]]:
-    """Recursion and open values are unrolled as deeply as the state limit allows, the shallow ones tried first."""
-    return [(1, 0), (1, 2), (recursion_depth, 3)]
 
 
 def _verdicts(emitter: Emitter) -> tuple[FieldVerdict, ...]:

@@ -90,13 +90,30 @@ def _block(groups: tuple[tuple[tuple[tuple[int, int], ...], int], ...]) -> tuple
     return dfa, tuple(tag if accepting else -1 for tag, accepting in zip(dfa.tags, dfa.accepting, strict=True))
 
 
+@functools.lru_cache(maxsize=4096)
+def _inner_first(block: Dfa) -> tuple[int, ...]:
+    """The states of an automaton without loops, each after those it leads to."""
+    order: dict[int, None] = {}
+    stack = [0]
+    while stack:
+        state = stack[-1]
+        missing = [target for _, _, target in block.edges[state] if target not in order]
+        if missing:
+            stack += missing
+        else:
+            order.setdefault(stack.pop())
+    return tuple(order)
+
+
 def _spelt(dfa: Dfa, before: bytes, after: bytes) -> Dfa:
     """Each state keeps its place and gains the inner states of its characters: spellings are prefix-free, so it stays
-    deterministic without a subset construction."""
+    deterministic without a subset construction.  Inner states that go on alike are one, whichever state they began at.
+    """
     lead = len(before)
     base = lead
     count = dfa.state_count
     edges: list[list[Edge]] = [[] for _ in range(base + count)]
+    inside: dict[tuple[Edge, ...], int] = {}
     for index, byte in enumerate(before):
         edges[index].append((byte, byte, index + 1))
     for state, row in enumerate(dfa.edges):
@@ -107,18 +124,17 @@ def _spelt(dfa: Dfa, before: bytes, after: bytes) -> Dfa:
         if not order:
             continue
         block, ends = _block(tuple((tuple(targets[target]), index) for index, target in enumerate(order)))
-        names: list[int] = []
-        for inner, group in enumerate(ends):
+        names = {inner: base + order[group] for inner, group in enumerate(ends) if group >= 0}
+        for inner in _inner_first(block):
+            if inner in names:
+                continue
+            spelt = [(low, high, names[target]) for low, high, target in block.edges[inner]]
             if inner == 0:
-                names.append(base + state)
-            elif group >= 0:
-                names.append(base + order[group])
-            else:
-                names.append(len(edges))
-                edges.append([])
-        for inner, group in enumerate(ends):
-            if group < 0:
-                edges[names[inner]] = [(low, high, names[target]) for low, high, target in block.edges[inner]]
+                edges[base + state] = spelt
+                continue
+            names[inner] = inside.setdefault(tuple(spelt), len(edges))
+            if names[inner] == len(edges):
+                edges.append(spelt)
     accepting = [False] * len(edges)
     finals = [base + state for state in range(count) if dfa.accepting[state]]
     for byte in after:

@@ -209,17 +209,20 @@ def _without(
 
 
 def _fields_in_progress(dfa: Dfa) -> Array:
-    """For each state the field being written, or the one written last on the first way found to it."""
-    field = np.full(dfa.state_count, -1, np.int32)
-    seen = bytearray(dfa.state_count)
-    field[0], seen[0] = dfa.tags[0], 1
-    queue = [0]
-    for state in queue:
-        for _, _, target in dfa.edges[state]:
-            if not seen[target]:
-                seen[target] = 1
-                field[target] = dfa.tags[target] if dfa.tags[target] >= 0 else field[state]
-                queue.append(target)
+    """For each state the field being written; between fields, the last of those that may have been written before.
+
+    The last one, since what its predecessors hold back is spent there: a key shared by several places stands after all.
+    """
+    field = np.array(dfa.tags, np.int32)
+    for source in np.argsort(-field, kind="stable").tolist():
+        if dfa.tags[source] < 0:
+            break
+        stack = [source]
+        while stack:
+            for _, _, target in dfa.edges[stack.pop()]:
+                if field[target] < 0:
+                    field[target] = dfa.tags[source]
+                    stack.append(target)
     return field
 
 

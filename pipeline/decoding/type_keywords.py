@@ -46,7 +46,9 @@ def own_shapes(schema: Mapping[str, Any], *, dialect: Dialect, keep: Keep) -> li
                 shapes.append(Bool())
             case "integer" | "number":
                 if name == "number" or "number" not in types:
-                    shapes.append(_number(schema, is_integer=name == "integer"))
+                    number = _number(schema, is_integer=name == "integer")
+                    # Pydantic's open values keep to what a double holds.
+                    shapes.append(replace(number, is_open=dialect == "ecma" and "type" not in schema))
             case "string":
                 shapes.append(_string(schema, dialect))
             case "array":
