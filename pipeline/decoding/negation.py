@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipeline.decoding.char_classes import Dialect
@@ -12,10 +13,13 @@ from pipeline.decoding.numbers import Bounds
 from pipeline.decoding.refusals import UnheldError
 from pipeline.decoding.regex import compile_pattern
 from pipeline.decoding.regex_parser import PatternError
-from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Num, Obj, Shape, Str, Term
+from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Node, Num, Obj, Shape, Str, Term
 from pipeline.decoding.type_keywords import TYPES, bounds_of, types_of
 
-__all__ = ["ruled_out"]
+__all__ = ["breached", "ruled_out", "settled"]
+
+_MOST_BREACHES = 16
+"""Properties by which an undeclared one may be ruled in, at most; each is a shape of its own."""
 
 
 def ruled_out(keyword: str, value: Any, dialect: Dialect) -> list[Shape]:
@@ -73,3 +77,44 @@ def _other_types(types: Sequence[str]) -> list[Shape]:
     if "integer" in types and "number" not in types:
         raise UnheldError("numbers that are no integers are told apart afterwards")
     return [shape for name, shape in zip(TYPES, ANY, strict=True) if name not in types]
+
+
+def breached(schema: Mapping[str, Any], own: Layer) -> list[Shape]:
+    """What breaks `additionalProperties`: objects with a property that only it speaks of, and that it refuses.
+
+    Args:
+        schema: that holds the keyword.
+        own: what it says of properties.
+    """
+    additional = schema["additionalProperties"]
+    if additional is True or additional == {}:
+        return []
+    node = () if additional is False else (Term(additional, False),)
+    return [Obj(breaches=(replace(own, additional=node),))]
+
+
+def settled(shape: Shape) -> list[Shape]:
+    """The shape without breaches: a union over the properties that may be the one.
+
+    Only declared properties are told apart; where others may occur, it is noted that they are checked afterwards.
+    """
+    if not isinstance(shape, Obj) or not shape.breaches:
+        return [shape]
+    breach, rest = shape.breaches[0], replace(shape, breaches=shape.breaches[1:])
+    names = [name for name in shape.declared if breach.is_outside(name)]
+    if not breach.additional and any(name in shape.required for name in names):
+        return settled(rest)
+    is_closed = any(not layer.patterns and _is_never(layer.additional) for layer in shape.layers)
+    if not is_closed or len(names) > _MOST_BREACHES:
+        note = "the contrary of additionalProperties is checked afterwards"
+        return settled(replace(rest, notes=tuple(dict.fromkeys((*rest.notes, note)))))
+    found: list[Shape] = []
+    for name in names:
+        demand = Obj((Layer({name: breach.additional}),), (name,))
+        if (met := rest.meet(demand)) is not None:
+            found += settled(met)
+    return found
+
+
+def _is_never(node: Node) -> bool:
+    return any(term.schema is False and term.is_positive for term in node)

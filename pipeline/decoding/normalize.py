@@ -13,11 +13,11 @@ from typing import Any
 from pipeline.decoding.automata import StateLimitError
 from pipeline.decoding.char_classes import Dialect
 from pipeline.decoding.constants import only_values
-from pipeline.decoding.negation import ruled_out
+from pipeline.decoding.negation import breached, ruled_out, settled
 from pipeline.decoding.references import References
 from pipeline.decoding.refusals import RefusedError, UnheldError
-from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Node, Null, Num, Obj, Shape, Str, Term, meet_all
-from pipeline.decoding.type_keywords import own_shapes, types_of
+from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Node, Null, Num, Obj, Shape, Str, Term, in_order, meet_all
+from pipeline.decoding.type_keywords import own_layer, own_shapes, types_of
 
 __all__ = ["Normalizer", "node_key"]
 
@@ -52,6 +52,7 @@ class Normalizer:
                     found = meet_all(found, self.expand(term))
                 except UnheldError as error:
                     found = [_with_notes(shape, [str(error)]) for shape in found]
+            found = [part for shape in found for part in settled(shape)]
             self._memo[key] = found
         return found
 
@@ -125,7 +126,17 @@ class Normalizer:
             yield "uniqueItems", lambda: self._unique(schema)
 
     def _union(self, terms: Iterable[Term]) -> list[Shape]:
-        return [shape for term in terms for shape in self.expand(term)]
+        return self._in_one_order([shape for term in terms for shape in self.expand(term)])
+
+    def _in_one_order(self, shapes: list[Shape]) -> list[Shape]:
+        """The branches of a schema declare their properties in one order, that in which any names them first.
+
+        A record type's branches are classes, each with an order of its own.
+        """
+        if self.dialect == "rust":
+            return shapes
+        order = dict.fromkeys(name for shape in shapes if isinstance(shape, Obj) for name in shape.declared)
+        return [in_order(shape, order) if isinstance(shape, Obj) else shape for shape in shapes]
 
     def _unique(self, schema: Mapping[str, Any]) -> list[Shape]:
         if schema.get("maxItems", 2) <= 1 or ("type" in schema and "array" not in types_of(schema)):
@@ -158,7 +169,7 @@ class Normalizer:
                 if other != index and alone and not self.is_disjoint((Term(branch),), (Term(rival),)):
                     alone = meet_all(alone, self.expand(Term(rival, False)))
             shapes += alone
-        return shapes
+        return self._in_one_order(shapes)
 
     def is_disjoint(self, first: Node, second: Node, depth: int = 3) -> bool:
         """Whether no value satisfies both; False where that is not plain to see."""
@@ -201,7 +212,12 @@ class Normalizer:
             "$defs",
         }
         for keyword, value in schema.items():
-            if keyword not in ignored and not keyword.startswith("x-"):
+            if keyword == "additionalProperties":
+                try:
+                    shapes += breached(schema, own_layer(schema, self.dialect))
+                except RefusedError as error:
+                    raise UnheldError(str(error)) from error
+            elif keyword not in ignored and not keyword.startswith("x-"):
                 shapes += self._ruled_out(keyword, value)
         return shapes
 

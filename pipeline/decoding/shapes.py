@@ -15,7 +15,22 @@ from pipeline.decoding.automata import Dfa, intersect
 from pipeline.decoding.numbers import FREE, MAX_SIGNIFICANT_DIGITS, Bounds
 from pipeline.decoding.strings import any_string
 
-__all__ = ["ANY", "Arr", "Bool", "Layer", "Node", "Null", "Num", "Obj", "Shape", "Str", "Term", "meet", "meet_all"]
+__all__ = [
+    "ANY",
+    "Arr",
+    "Bool",
+    "Layer",
+    "Node",
+    "Null",
+    "Num",
+    "Obj",
+    "Shape",
+    "Str",
+    "Term",
+    "in_order",
+    "meet",
+    "meet_all",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +203,10 @@ class Layer:
     patterns: tuple[tuple[Dfa, Node], ...] = ()
     additional: Node = ()
 
+    def is_outside(self, name: str) -> bool:
+        """Whether the property is neither declared nor matched by a pattern."""
+        return name not in self.properties and not any(pattern.accepts(map(ord, name)) for pattern, _ in self.patterns)
+
     def node_for(self, name: str) -> Node:
         """What this schema demands of the property."""
         matched = [node for pattern, node in self.patterns if pattern.accepts(map(ord, name))]
@@ -208,6 +227,8 @@ class Obj:
     least: int = 0
     most: int | None = None
     notes: tuple[str, ...] = ()
+    breaches: tuple[Layer, ...] = ()
+    """Of each, at least one property must be neither declared nor matched, and satisfy its `additional`."""
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -228,10 +249,20 @@ class Obj:
             max(self.least, other.least),
             most,
             self.notes + other.notes,
+            self.breaches + other.breaches,
         )
         if most is not None and max(merged.least, len(merged.required)) > most:
             return None
         return merged
+
+
+def in_order(shape: Obj, order: Iterable[str]) -> Obj:
+    """The same objects, their properties declared in the order given."""
+    declared = set(shape.declared)
+    names = [name for name in order if name in declared]
+    if names == list(shape.declared):
+        return shape
+    return replace(shape, layers=(Layer(dict.fromkeys(names, ())), *shape.layers))
 
 
 Shape = Null | Bool | Num | Str | Arr | Obj

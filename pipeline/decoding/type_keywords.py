@@ -17,7 +17,7 @@ from pipeline.decoding.regex_parser import PatternError
 from pipeline.decoding.shapes import Arr, Bool, Layer, Node, Null, Num, Obj, Shape, Str, StrKind, Term
 from pipeline.decoding.spelling import number_language
 
-__all__ = ["TYPES", "Keep", "bounds_of", "own_shapes", "types_of"]
+__all__ = ["TYPES", "Keep", "bounds_of", "own_layer", "own_shapes", "types_of"]
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 """Types of JSON, in the order of the shapes of `ANY`."""
@@ -177,7 +177,12 @@ def _array(schema: Mapping[str, Any]) -> Arr:
     return Arr(nodes, rest, int(schema.get("minItems", 0)), None if most is None else int(most))
 
 
-def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
+def own_layer(schema: Mapping[str, Any], dialect: Dialect) -> Layer:
+    """What a schema says of properties by their names.
+
+    Raises:
+        RefusedError: a pattern of names cannot be compiled.
+    """
     patterns: list[tuple[Dfa, Node]] = []
     for pattern, demand in schema.get("patternProperties", {}).items():
         try:
@@ -186,7 +191,10 @@ def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
             raise RefusedError(f"patternProperties {pattern!r}: {error}") from error
     properties = {name: (Term(demand),) for name, demand in schema.get("properties", {}).items()}
     additional = schema.get("additionalProperties", True)
-    layer = Layer(properties, tuple(patterns), () if additional is True else (Term(additional),))
+    return Layer(properties, tuple(patterns), () if additional is True else (Term(additional),))
+
+
+def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
     names: tuple[Node, ...] = ()
     if "propertyNames" in schema:
         names += ((keep({"allOf": [{"type": "string"}, schema["propertyNames"]]}),),)
@@ -195,6 +203,6 @@ def _object(schema: Mapping[str, Any], dialect: Dialect, keep: Keep) -> Obj:
     required = schema.get("required", [])
     most = schema.get("maxProperties")
     return Obj(
-        (layer,), tuple(required) if isinstance(required, list) else (), names,
+        (own_layer(schema, dialect),), tuple(required) if isinstance(required, list) else (), names,
         int(schema.get("minProperties", 0)), None if most is None else int(most),
     )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,3 +83,50 @@ def test_an_array_has_its_least_length_and_no_greatest(least: int, prefix: int) 
         assert accepts(json.dumps(items, separators=(",", ":")).encode()) == (length >= least)
         wrong = [*items[:-1], 8]
         assert not accepts(json.dumps(wrong, separators=(",", ":")).encode())
+
+
+CLOSED = {"additionalProperties": False}
+NUMBER = {"type": "number"}
+A, B, AB, ABC = ({"properties": dict.fromkeys(names, NUMBER), **CLOSED} for names in ("a", "b", "ab", "abc"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_held"),
+    [
+        ({"oneOf": [{**A, "required": ["a"]}, B], "type": "object"}, True),
+        ({"oneOf": [A, ABC], "type": "object"}, True),
+        ({**ABC, "type": "object", "not": {"properties": {"a": True}, **CLOSED}}, True),
+        ({**ABC, "type": "object", "not": {"not": {"properties": {"a": True}, **CLOSED}}}, True),
+        ({**ABC, "type": "object", "not": {"properties": {"a": True}, "additionalProperties": {"minimum": 2}}}, True),
+        ({**AB, "type": "object", "required": ["a"], "not": B}, True),
+        ({**AB, "type": "object", "not": {"additionalProperties": True}}, True),
+        ({**ABC, "type": "object", "not": {"patternProperties": {"^[ab]$": {}}, **CLOSED}}, False),
+        ({"type": "object", "properties": {"a": {}}, "not": A}, False),
+    ],
+)
+def test_the_contrary_of_a_closed_object_is_held_where_it_can_be(schema: dict[str, Any], is_held: bool) -> None:
+    """Fails when a property that breaks `additionalProperties` is not demanded, or too many are."""
+    try:
+        grammar = compile_grammar(schema)
+        accepts, is_enforced = grammar.automaton.accepts, grammar.is_enforced
+    except SchemaRefusedError:
+        accepts, is_enforced = (lambda data: False), True
+    validator = jsonschema.Draft202012Validator(schema)
+    for values in itertools.product((None, 1, 2), repeat=3):
+        value = {name: item for name, item in zip("abc", values, strict=True) if item is not None}
+        is_accepted = accepts(json.dumps(value, separators=(",", ":")).encode())
+        is_valid = validator.is_valid(value)
+        assert is_accepted or not is_valid
+        assert not is_accepted or is_valid or not is_enforced
+    assert is_enforced == is_held
+
+
+def test_the_branches_of_a_schema_have_one_order_of_properties() -> None:
+    """Fails when a branch keeps its own order, which no reader of the whole schema would write."""
+    first = {"properties": {"kind": {"const": 1}, "a": {}, "b": {}}, "required": ["kind"], **CLOSED}
+    second = {"properties": {"c": {}, "b": {}, "kind": {"const": 2}}, "required": ["kind"], **CLOSED}
+    accepts = compile_grammar({"type": "object", "oneOf": [first, second]}).automaton.accepts
+    assert accepts(b'{"kind":2,"b":0,"c":1}')
+    assert accepts(b'{"kind":1,"a":0,"b":1}')
+    assert not accepts(b'{"kind":2,"a":0}')
+    assert not accepts(b'{"c":1,"b":0,"kind":2}')
