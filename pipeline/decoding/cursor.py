@@ -33,7 +33,7 @@ class Cursor:
 
     def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
         kept = affordable(guide, budget_tokens, reserve, guide.least_tokens)
-        self._start(guide, budget_tokens, guide.costs(kept), guide.least_tokens)
+        self._start(guide, budget_tokens, guide.closing.costs(kept), guide.least_tokens)
 
     def _start(self, guide: Guide, budget_tokens: int | None, costs: Costs, least_tokens: int) -> None:
         if budget_tokens is not None and budget_tokens < least_tokens:
@@ -161,7 +161,7 @@ def affordable(guide: Guide, budget_tokens: int | None, reserve: Sequence[int], 
     if budget_tokens is None or not any(reserve):
         return ()
     # Nothing to keep back is not the same as no reserve: text that could be null still makes room for the rest.
-    total = int(guide.kept_back(tuple(reserve))[0])
+    total = int(guide.closing.kept_back(tuple(reserve))[0])
     spare = budget_tokens - least_tokens
     if total <= spare:
         return tuple(reserve)

@@ -42,8 +42,10 @@ class Effort:
 def efforts(recursion_depth: int, *, is_schema: bool) -> list[Effort]:
     """How much is unrolled and counted, most first: the first automaton that the state limit allows is taken."""
     limit = MAX_SCHEMA_STATES if is_schema else MAX_STATES
+    # Models leave little open, and a first attempt in vain would double their time.
+    deepest = [Effort(recursion_depth, 5, limit // 4, work_limit=_WORK * limit // 4)] if is_schema else []
     return [
-        Effort(recursion_depth, 5, limit // 4, work_limit=_WORK * limit // 4),
+        *deepest,
         Effort(recursion_depth, 3, limit, work_limit=_WORK * limit),
         Effort(1, 2, limit, work_limit=_WORK * limit),
         Effort(1, 1, limit, work_limit=_WORK * limit),

@@ -10,7 +10,7 @@ import hashlib
 import json
 import mmap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,8 @@ import numpy as np
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array, pack, unpack
 from pipeline.decoding.automata import NO_TAG, Dfa
-from pipeline.decoding.costs import Costs, kept_back, optional_text
+from pipeline.decoding.cost_shelf import CostShelf
+from pipeline.decoding.costs import Costs
 from pipeline.decoding.vocabulary import Trie, Vocabulary
 
 if TYPE_CHECKING:
@@ -31,12 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Guide", "Row"]
 
-FORMAT = 1
+FORMAT = 2
 _RESERVE_TOKENS = 8
 _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
-_COSTS_KEPT = 256
-_RESERVES_KEPT = 64
 _FORCED_KEPT = 4096
 _FORCED_BYTES = 256
 
@@ -62,6 +61,7 @@ class Guide:
         fields: path of each field, by the field's index.
         span_kinds: settings of each kind of extractive field, for the finder of candidates.
         hole_of_state: kind, and state after it, of each place that the document fills.
+        closing: what it costs to close from each state.
     """
 
     def __init__(self, meta: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -85,16 +85,13 @@ class Guide:
         self._rows = arrays["rows"]
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}
-        self._costs: dict[tuple[tuple[int, ...] | None, tuple[int, ...]], Costs] = {}
-        self._reserves: dict[tuple[int, ...], Array] = {}
-        self._costs_built = 0
-        self._most_bytes: int = meta["max_token_bytes"]
+        self.closing = CostShelf(arrays, meta["max_token_bytes"])
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._forced: dict[int, bytes] = {}
         self._lock = threading.Lock()
         self._saved = [Row.of(row) for row in self._rows]
         self._row_index: list[int] = self.row_of_state.tolist()
-        self.costs(())
+        self.closing.costs()
         self._flat = np.ascontiguousarray(self.table).reshape(-1).data
         self._classes = bytes(self.class_of_byte)
         self._width = self.table.shape[1]
@@ -195,7 +192,7 @@ class Guide:
                 trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
             )  # fmt: skip
             if not words.any() and costs.gives_way:
-                words = self.tight_row(state, limit, self.costs(())).words
+                words = self.tight_row(state, limit, self.closing.costs()).words
             row = self._keep(self._tight, key, words, _TIGHT_ROWS_KEPT)
         return row
 
@@ -213,41 +210,6 @@ class Guide:
                 cache.pop(next(iter(cache)))
             cache[key] = row
         return row
-
-    def costs(self, reserve: tuple[int, ...]) -> Costs:
-        """Tokens to close from each state with `reserve[i]` tokens kept back for field i; `()` keeps none."""
-        return self._costs_of(None, reserve)
-
-    def document_costs(self, least: tuple[int, ...], reserve: tuple[int, ...] = ()) -> Costs:
-        """The same where the document's content takes at least `least[k]` tokens for kind k."""
-        return self._costs_of(least, reserve)
-
-    def _costs_of(self, least: tuple[int, ...] | None, reserve: tuple[int, ...]) -> Costs:
-        kept, text = (self.kept_back(reserve), self._optional_text) if reserve else (None, None)
-        return self._kept_costs(
-            (least, reserve), lambda index: Costs.build(self._arrays, self._most_bytes, index, least, kept, text)
-        )
-
-    def kept_back(self, reserve: tuple[int, ...]) -> Array:
-        """int32[n]: what `reserve` keeps back in each state for the fields that are still to come."""
-        found = self._reserves.get(reserve)
-        if found is None:
-            if len(self._reserves) >= _RESERVES_KEPT:
-                self._reserves.clear()
-            found = self._reserves[reserve] = kept_back(self._arrays, reserve)
-        return found
-
-    def _kept_costs(self, key: tuple[tuple[int, ...] | None, tuple[int, ...]], build: Callable[[int], Costs]) -> Costs:
-        """Documents differ in what their content takes, so the oldest costs make room; no index is given twice."""
-        found = self._costs.get(key)
-        if found is None:
-            with self._lock:
-                self._costs_built += 1
-                found = build(self._costs_built)
-                if len(self._costs) >= _COSTS_KEPT:
-                    self._costs.pop(next(iter(self._costs)))
-                self._costs[key] = found
-        return found
 
     def walkers(self, document: SpanDocument) -> list[Walker]:
         """One for each kind of extractive field; made once a document, as long as the document lives."""
@@ -271,10 +233,6 @@ class Guide:
     @cached_property
     def _no_gate(self) -> Array:
         return np.zeros(self.state_count, bool)
-
-    @cached_property
-    def _optional_text(self) -> Array:
-        return optional_text(self.table, self.class_of_byte)
 
     @cached_property
     def roots(self) -> Array:

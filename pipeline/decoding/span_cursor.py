@@ -132,13 +132,13 @@ class SpanCursor(Cursor):
             raise ValueError(f"{len(document.views)} views for {len(guide.span_kinds)} kinds of extractive fields")
         self._walkers = guide.walkers(document)
         least = tuple(walker.least for walker in self._walkers)
-        self._exact = guide.document_costs(least)
+        self._exact = guide.closing.costs((), least)
         least_tokens = int(self._exact.cost[0])
         if least_tokens >= NEVER:
             raise NoSpanError(f"the document holds no value for {', '.join(self._missing(guide))}")
         self._words = np.zeros(guide.words, np.uint32)
         kept = affordable(guide, budget_tokens, reserve, least_tokens)
-        self._start(guide, budget_tokens, guide.document_costs(least, kept), least_tokens)
+        self._start(guide, budget_tokens, guide.closing.costs(kept, least), least_tokens)
 
     def _missing(self, guide: Guide) -> list[str]:
         """Fields that must be copied from the document and for which it holds nothing."""
@@ -146,7 +146,7 @@ class SpanCursor(Cursor):
         needed = set()
         for kind, walker in enumerate(self._walkers):
             least = tuple(NEVER if other == kind else 1 for other in range(count))
-            if not len(walker.starts) and guide.document_costs(least).cost[0] >= NEVER:
+            if not len(walker.starts) and guide.closing.costs((), least).cost[0] >= NEVER:
                 needed.add(kind)
         fields = {guide.field_of(after) for kind, after in guide.hole_of_state.values() if kind in needed}
         return sorted(field for field in fields if field is not None)

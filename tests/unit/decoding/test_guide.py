@@ -45,7 +45,7 @@ def test_distances_are_exact(guide: Guide) -> None:
             break
         distance = shorter
     assert np.asarray(guide.distance).tolist() == distance
-    far = guide.costs(()).far
+    far = guide.closing.costs().far
     for state in range(guide.state_count):
         assert far[state] >= max((distance[after] for after in reached[state]), default=-1)
 
