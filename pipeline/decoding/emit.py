@@ -12,7 +12,7 @@ from itertools import product
 from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa, StateLimitError, intersect
 from pipeline.decoding.code_points import TOP
 from pipeline.decoding.containers import ITEM, OTHERS, array_language, object_language
-from pipeline.decoding.effort import COPIED_STATES, MOST_CHARACTERS, Effort
+from pipeline.decoding.effort import COUNTED_STATES, MOST_CHARACTERS, Effort
 from pipeline.decoding.field_tags import FieldTags
 from pipeline.decoding.findings import Findings
 from pipeline.decoding.jsontext import json_literal, json_string
@@ -60,6 +60,8 @@ class Emitter:
         """What a node became, and which findings at which path came of it."""
         self._tags = FieldTags()
         self.found = Findings()
+        self.is_open = False
+        """Whether the depth of open values was looked at, so that another one would change something."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -75,6 +77,7 @@ class Emitter:
         """
         key = node_key(node)
         if not key:
+            self.is_open = True
             self.found.note(path, ())
             return open_value(max(1, self._effort.any_depth))
         depth = self._depths.get(key, 0)
@@ -203,9 +206,14 @@ class Emitter:
                 most = index if most is None else min(most, index)
                 break
         size = max(rest.state_count, 1)
-        if least * size > COPIED_STATES:
+        effort = self._effort
+        if least * size > COUNTED_STATES:
+            if not effort.is_last:
+                raise StateLimitError(f"at least {least} items of {size} states")
             raise RefusedError(f"at least {least} items of this size are more than an automaton holds")
-        if most is not None and (most - len(items)) * size > self._effort.copied_states:
+        if most is not None and (most - len(items)) * size > effort.counted_states:
+            if not effort.is_lax:
+                raise StateLimitError(f"at most {most} items of {size} states")
             self.found.remark(path, f"at most {most} items")
             most = None
         return least, most
@@ -262,6 +270,7 @@ class Emitter:
             if any(term.schema is False and term.is_positive for term in node):
                 continue
             if not node and not patterns and not named and declared and self._effort.any_depth == 0:
+                self.is_open = True
                 continue
             value = self.node(node, (*path, OTHERS))
             if value.is_empty:

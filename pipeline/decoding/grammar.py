@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.automata import Dfa, StateLimitError
-from pipeline.decoding.effort import MOST_STATES, efforts
+from pipeline.decoding.effort import MOST_STATES, Effort, efforts
 from pipeline.decoding.emit import Emitter
 from pipeline.decoding.normalize import Normalizer
 from pipeline.decoding.pydantic_schema import schema_of_type
@@ -22,7 +22,8 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 1
+_VERSION = 2
+"""Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 
 class Verdict(enum.StrEnum):
@@ -173,13 +174,16 @@ def _emit(
     )
     normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
     made: tuple[Emitter, Dfa] | None = None
+    in_vain: Effort | None = None
     for effort in efforts(recursion_depth, is_schema=is_schema):
+        if in_vain is not None and effort.is_as(in_vain):
+            continue
         emitter = Emitter(normalizer, effort, is_lenient=is_lenient, is_extractive=is_extractive)
         try:
             made = emitter, emitter.node((Term(schema),), ())
             break
         except StateLimitError:
-            continue
+            in_vain = None if emitter.is_open else effort
         except RefusedError as error:
             path = next(iter(emitter.found.refusals), "(record)")
             raise SchemaRefusedError(f"{name}, field {path}: {error}") from error

@@ -1,0 +1,57 @@
+"""What is given up where an automaton would be too large: depth before anything that a schema says can be held."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, create_model
+
+from pipeline.core.errors import SchemaRefusedError
+from pipeline.decoding import Verdict, compile_grammar
+from pipeline.decoding.grammar import Grammar
+
+_TWO_OPEN = {"type": "object", "properties": {"a": {}, "b": {}}}
+
+
+class Branch(BaseModel):
+    kids: list[Branch]
+    counts: Annotated[list[int], Field(max_length=100_000)]
+
+
+def _model(annotation: Any) -> type[BaseModel]:
+    return create_model("Model", x=(annotation, ...))
+
+
+def _verdicts(grammar: Grammar) -> dict[str, Verdict]:
+    return {item.path: item.verdict for item in grammar.verdicts}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param({"type": "array", "minItems": 50, "items": {}}, id="open values"),
+        pytest.param({"type": "array", "minItems": 20, "items": _TWO_OPEN}, id="objects of open values"),
+        pytest.param(_model(Annotated[list[Any], Field(min_length=200)]), id="a model's open values"),
+        pytest.param(_model(Annotated[list[dict[str, Any]], Field(min_length=100)]), id="dictionaries"),
+        pytest.param(_model(Annotated[list[dict[str, Any]], Field(max_length=100)]), id="a greatest count"),
+    ],
+)
+def test_a_count_is_held_at_the_price_of_depth(record: Any) -> None:
+    """Fails when the first effort decides what is refused or checked afterwards."""
+    grammar = compile_grammar(record)
+    assert set(_verdicts(grammar).values()) == {Verdict.ENFORCED}
+
+
+def test_a_count_beyond_every_automaton_costs_no_depth() -> None:
+    grammar = compile_grammar(Branch, recursion_depth=3)
+    assert _verdicts(grammar)["counts"] is Verdict.WIDENED
+    inner: dict[str, Any] = {"kids": [], "counts": [1]}
+    record = {"kids": [{"kids": [inner], "counts": []}], "counts": [1, 2]}
+    assert grammar.automaton.accepts(json.dumps(record, separators=(",", ":")).encode())
+
+
+def test_a_least_count_beyond_every_automaton_is_refused_by_name() -> None:
+    with pytest.raises(SchemaRefusedError, match="field x: at least 1000000 items"):
+        compile_grammar(_model(Annotated[list[int], Field(min_length=1_000_000)]))
