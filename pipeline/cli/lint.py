@@ -31,8 +31,8 @@ def lint_command(spec: SpecPath, overrides: Set = None, as_json: Json = False) -
     A field is enforced, widened (the rest is checked afterwards) or refused. Least and likely tokens need the model's
     tokenizer; without one on this machine, lint says so and goes on. Nothing is downloaded.
 
-    Exits with 2 if a field is refused, if `decoding.max_tokens` cannot hold any record, or if `model.name` is a path
-    without a model.
+    Exits with 2 if a field is refused, if `decoding.max_tokens` cannot hold any record, or if `model.name` is a
+    relative path without a model; an absolute one may be a path of the cluster's machines.
 
     Example: `recordmill lint jobs/receipts.yaml`
     """

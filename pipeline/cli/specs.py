@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import yaml
+from pydantic import ValidationError
 
 from pipeline.core.errors import SpecError
 from pipeline.core.spec import JobSpec, S3Spec, parse_spec
@@ -75,5 +76,11 @@ def s3_settings(endpoint_url: str | None, region: str | None) -> S3Spec:
 
     The endpoint of the environment is written out, since not every library that is told of S3 looks for it there.
     """
-    named = endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    return S3Spec(endpoint_url=named, region=region)
+    variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    source = "--endpoint-url" if endpoint_url else next((name for name in variables if os.environ.get(name)), None)
+    named = endpoint_url or (os.environ[source] if source is not None else None)
+    try:
+        return S3Spec(endpoint_url=named, region=region)
+    except ValidationError as error:
+        # The message alone: the value may hold credentials.
+        raise SpecError(f"{source}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None

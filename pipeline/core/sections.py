@@ -39,7 +39,7 @@ PositiveFloat = Annotated[float, Field(gt=0)]
 class Section(BaseModel):
     """Frozen; an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, hide_input_in_errors=True)
 
 
 def checked_uri(uri: str) -> str:

@@ -49,7 +49,13 @@ def load_tokenizer(model: ModelSpec) -> Any:
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise EngineStartError(f"the tokenizer of {model.name} cannot be loaded: {reason}") from error
+        nearby = Path(model.name).parent
+        hint = (
+            f"; the folder {nearby} is here, without it"
+            if name == model.name and nearby.name and nearby.is_dir()
+            else ""
+        )
+        raise EngineStartError(f"the tokenizer of {model.name} cannot be loaded: {reason}{hint}") from error
 
 
 @dataclass(frozen=True, slots=True)

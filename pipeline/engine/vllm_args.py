@@ -28,12 +28,9 @@ _CPU_KV_CACHE_GIB = 2
 
 
 def is_folder(model: ModelSpec) -> bool:
-    """Whether the model is named by a path, not by its name on a hub.
-
-    `models/small` is a path where there is a folder `models`, also if nothing of that name lies in it.
-    """
+    """Whether the model is named by a path, not by its name on a hub."""
     name = model.name
-    return name.startswith((".", "/", "~")) or name.count("/") != 1 or Path(name).parent.is_dir()
+    return name.startswith((".", "/", "~")) or name.count("/") != 1 or Path(name).is_dir()
 
 
 def check_model(model: ModelSpec) -> None:
@@ -48,19 +45,12 @@ def check_model(model: ModelSpec) -> None:
     if folder.exists() and not folder.is_dir():
         raise EngineStartError(f"model.name {model.name} is a file; name the folder that holds config.json")
     if not folder.is_dir():
-        raise EngineStartError(f"model folder {model.name} does not exist{_on_the_hub(model.name)}")
+        hint = "" if "/" in model.name else "; a model of the hub is named owner/name"
+        raise EngineStartError(f"model folder {model.name} does not exist{hint}")
     if not (folder / "config.json").is_file():
         raise EngineStartError(f"model folder {model.name} has no config.json")
     if model.engine.get("load_format", "safetensors") == "safetensors" and not any(folder.glob("*.safetensors")):
         raise EngineStartError(f"model folder {model.name} has no *.safetensors file; other weights are not loaded")
-
-
-def _on_the_hub(name: str) -> str:
-    if "/" not in name:
-        return "; a model of the hub is named owner/name"
-    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-        return f"; it is not looked for on the hub, since there is a folder {name.partition('/')[0]} here"
-    return ""
 
 
 def set_environment(model: ModelSpec) -> None:

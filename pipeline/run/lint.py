@@ -94,7 +94,9 @@ def lint(spec: JobSpec, base: Path) -> Lint:
         tokenizer = load_tokenizer(spec.model)
         vocabulary = Vocabulary.from_tokenizer(tokenizer)
     except RecordmillError as error:
-        return replace(linted, no_sizes=error.message.partition(". ")[0], is_model_wrong=is_folder(spec.model))
+        # An absolute path may be one of the cluster's machines.
+        is_ours = is_folder(spec.model) and not spec.model.name.startswith(("/", "~"))
+        return replace(linted, no_sizes=error.message, is_model_wrong=is_ours)
     if any(item.verdict is Verdict.REFUSED for item in verdicts):
         return _measured(linted, spec, record, tokenizer, None, None)
 

@@ -77,3 +77,13 @@ def test_the_endpoint_of_the_environment_is_that_of_the_command(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert s3_settings(given, None).endpoint_url == endpoint
+
+
+def test_credentials_in_an_endpoint_are_refused_and_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://key:hush@127.0.0.1:9")
+    assert main(["status", str(_run(tmp_path, parts=2))]) == 2
+    said = capsys.readouterr().err
+    assert "AWS_ENDPOINT_URL_S3: credentials do not belong in a URL" in said
+    assert "hush" not in said

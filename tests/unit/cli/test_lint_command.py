@@ -77,22 +77,22 @@ def test_without_the_models_tokenizer_lint_says_so_and_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "said", "code"),
     [
-        ("{here}/no-model", "model folder {here}/no-model does not exist\n"),
-        ("~/no-such-model", "model folder ~/no-such-model does not exist\n"),
-        ("in/no-model", "does not exist; it is not looked for on the hub, since there is a folder in here"),
-        ("no-model", "does not exist; a model of the hub is named owner/name"),
-        ("./in/a.jsonl", "model.name ./in/a.jsonl is a file"),
-        ("./in", "model folder ./in has no config.json"),
+        ("{here}/no-model", "model folder {here}/no-model does not exist\n", 0),
+        ("~/no-such-model", "model folder ~/no-such-model does not exist\n", 0),
+        ("in/no-model", "; the folder in is here, without it", 0),
+        ("no-model", "does not exist; a model of the hub is named owner/name", 2),
+        ("./in/a.jsonl", "model.name ./in/a.jsonl is a file", 2),
+        ("./in", "model folder ./in has no config.json", 2),
     ],
 )
-def test_a_path_without_a_model_is_shown_beside_the_fields_with_exit_code_2(
-    name: str, said: str, folder: Path, say: Say
+def test_a_path_without_a_model_is_shown_beside_the_fields_and_refused_where_it_is_relative(
+    name: str, said: str, code: int, folder: Path, say: Say
 ) -> None:
     put_job(folder, model={"name": name.format(here=folder), "engine": {}})
     shown = say("lint", "job.yaml")
-    assert shown.code == 2
+    assert shown.code == code
     assert said.format(here=folder) in shown.out
     assert "enforced" in shown.out
-    assert say("lint", "job.yaml", "--json").json["is_refused"]
+    assert say("lint", "job.yaml", "--json").json["is_refused"] == (code == 2)
