@@ -162,7 +162,7 @@ class DecodingSpec(Section):
     """How numeric dates of a document are read for extractive fields."""
     drafts: Annotated[int, Field(ge=0, le=32)] = 0
     """An experiment: so many tokens of text that the schema leaves no choice about are proposed to the model at once,
-    and not one a step; 0 for none."""
+    and not one a step; 0 for none.  Greedy records stay the same, but for rounding."""
 
 
 class TruncationSpec(Section):

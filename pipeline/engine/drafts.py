@@ -2,8 +2,11 @@
 
 Where a record must go on with `","date":"`, its tokens are given to vLLM as a draft, in the tokenizer's own way of
 writing them; the model then says of all of them in one step what it would have said one by one, and vLLM keeps those it
-agrees with.  So the output is the one without drafts, in fewer steps.  vLLM takes drafts from the class that its
-speculative configuration names; ours has none, and the scheduler puts in what the cursors know.
+agrees with.  So a greedy output is the one without drafts, in fewer steps, as far as rounding is the same for several
+tokens at once (it is in 32 bits); above temperature 0, a seed gives another sample.
+
+vLLM takes drafts from the class that its speculative configuration names; ours has none, and the scheduler puts in what
+the cursors know.
 """
 
 from __future__ import annotations

@@ -83,13 +83,14 @@ class _Entry:
     deaths: int = 0
     holders: int = 0
     """Workers that have it now: two, where it had fallen behind."""
-    since: float = 0.0
-    """When the first of them took it; from when that one was done with what it had before."""
 
 
 @dataclass(slots=True)
 class _Worker:
     running: dict[str, _Entry] = field(default_factory=dict)
+    """By task id; it works on the first one."""
+    since: float = 0.0
+    """When it came to that."""
     is_alone: bool = False
     failures_in_a_row: int = 0
 
@@ -124,7 +125,7 @@ class Dispatcher:
         self._tickets = 0
         self._placed = 0
         self._now = 0.0
-        self._finished = 0
+        self._timed = 0
         self._worked_s = 0.0
         self._open = len(self._waiting)
         self.done: set[str] = set()
@@ -180,15 +181,17 @@ class Dispatcher:
         return assigned
 
     def _fallen_behind(self) -> _Entry | None:
-        """The task that one worker has held for the longest time, if that is unusually long."""
-        if self._finished < FINISHED_BEFORE_JUDGING:
+        """A task of the worker that has been at one for the longest time, if that is unusually long."""
+        if self._timed < FINISHED_BEFORE_JUDGING:
             return None
-        held = (entry for worker in self._workers.values() for entry in worker.running.values())
-        alone = [entry for entry in held if entry.holders == 1 and not entry.deaths and entry.task.is_planned]
-        late = min(alone, key=lambda entry: entry.since, default=None)
-        if late is None or self._now - late.since <= BEHIND * self._worked_s / self._finished:
-            return None
-        return late
+        latest = self._now - BEHIND * self._worked_s / self._timed
+        for worker in sorted(self._workers.values(), key=lambda worker: worker.since):
+            if worker.since >= latest:
+                break
+            for entry in worker.running.values():
+                if entry.holders == 1 and not entry.deaths and entry.task.is_planned:
+                    return entry
+        return None
 
     def unneeded(self) -> tuple[str, ...]:
         """Idle workers beyond one for each open task, which may yet fail or fall behind."""
@@ -196,10 +199,12 @@ class Dispatcher:
 
     def finished(self, worker_id: str, task_id: str) -> str | None:
         """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
+        worker = self._workers[worker_id]
+        worker.failures_in_a_row = 0
+        if task_id == next(iter(worker.running), None):
+            self._timed += 1
+            self._worked_s += self._now - worker.since
         entry = self._take(worker_id, task_id)
-        self._workers[worker_id].failures_in_a_row = 0
-        self._finished += 1
-        self._worked_s += self._now - entry.since
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
             return None
@@ -305,10 +310,10 @@ class Dispatcher:
 
     def _hand(self, worker_id: str, entry: _Entry, *, is_alone: bool) -> Assignment:
         worker = self._workers[worker_id]
+        if not worker.running:
+            worker.since = self._now
         worker.running[entry.task.task_id] = entry
         worker.is_alone = is_alone
-        if not entry.holders:
-            entry.since = self._now
         entry.attempts += 1
         entry.holders += 1
         self._placed += 1
@@ -317,13 +322,12 @@ class Dispatcher:
 
     def _take(self, worker_id: str, task_id: str) -> _Entry:
         worker = self._workers[worker_id]
+        if task_id == next(iter(worker.running), None):
+            worker.since = self._now
         entry = worker.running.pop(task_id)
         worker.is_alone = False
         entry.holders -= 1
         self._placed -= 1
-        for behind in worker.running.values():
-            if behind.holders == 1:
-                behind.since = self._now
         self._file(worker_id)
         return entry
 

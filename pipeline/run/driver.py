@@ -223,6 +223,7 @@ class Driver:
         self._cluster.kill(worker_id)
         self._dispatcher.released(worker_id)
         self._fleet.dismissed()
+        self._last.unplaced = None
         logger.info("run=%s worker=%s dismissed: there is nothing left for it", self._run, worker_id)
 
     def _lost(self, event: Lost) -> None:
@@ -257,7 +258,7 @@ class Driver:
             # What workers said last may count documents that are committed by now.
             documents_working=min(self._cluster.documents_working(), ledger.documents_planned - ledger.documents),
             engines_ready=self._fleet.ready,
-            engines_wanted=self._fleet.wanted,
+            engines_wanted=min(self._fleet.wanted, max(self._fleet.ready, self._dispatcher.open_tasks)),
             tally=ledger.tally,
             elapsed_s=self._clock() - self._started_at,
             documents_at_start=ledger.documents_at_start,

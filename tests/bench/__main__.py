@@ -1,7 +1,8 @@
 """Every benchmark, one after the other, and one page of what they printed: `python -m tests.bench`, or `make bench`.
 
 All of them take about three hours on two cores, and want the machine for themselves.  `--only masks,versus-notes` runs
-some; the page then holds the new output beside what was there.  `--page-only` makes the page anew from stored output.
+some; the page then holds the new output beside what `.cache/bench` has of the others.  `--page-only` makes the page
+anew from there.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Ran:
 
     name: str
     commit: str
+    machine: str
     day: str
     minutes: float
     exit_code: int
@@ -108,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(item: Benchmark) -> Ran:
     print(f"== {item.name}: {item.command}", flush=True)
+    commit = _commit()
     started = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", f"tests.bench.{item.module}", *item.arguments],
@@ -123,25 +126,27 @@ def _run(item: Benchmark) -> Ran:
         lines.append(line.rstrip())
     code = process.wait()
     minutes = (time.monotonic() - started) / 60
-    ran = Ran(item.name, _commit(), time.strftime("%Y-%m-%d"), minutes, code, "\n".join(lines))
+    ran = Ran(item.name, commit, _machine(), time.strftime("%Y-%m-%d"), minutes, code, "\n".join(lines))
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / f"{item.name}.json").write_text(json.dumps(asdict(ran), indent=2))
     return ran
 
 
 def _commit() -> str:
-    """The commit, with a `+` where files differ from it."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+", "--exclude=*"], capture_output=True, text=True, cwd=CHECKOUT
+    """The commit, with a `+` where other files than the page's differ from it."""
+    pages = [f":!{path.relative_to(CHECKOUT)}" for path in (PAGE, PLOT)]
+    name, changed = (
+        subprocess.run(["git", *words], capture_output=True, text=True, cwd=CHECKOUT, check=False).stdout.strip()
+        for words in (["rev-parse", "--short", "HEAD"], ["diff", "HEAD", "--name-only", "--", ".", *pages])
     )
-    return done.stdout.strip() or "unknown"
+    return (name or "unknown") + "+" * bool(changed)
 
 
 def _write_page() -> None:
     """Every benchmark that has a result; one that failed shows where it ended."""
     stored = {path.stem: Ran(**json.loads(path.read_text())) for path in OUTPUT.glob("*.json")}
     shown = [(item, stored[item.name]) for item in BENCHMARKS if item.name in stored]
-    PAGE.write_text(_TEMPLATE.render(machine=_machine(), shown=shown))
+    PAGE.write_text(_TEMPLATE.render(shown=shown))
 
 
 def _machine() -> str:
@@ -165,14 +170,14 @@ def _quoted(word: str) -> str:
 _TEMPLATE = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True).from_string(
     """# Benchmarks
 
-Made by `make bench`, from what each command printed. Machine: {{ machine }}.
-
-Times on a shared machine vary; compare what stands in one table, which was measured in one run.
+Made by `make bench`, from what each command printed. Times on a shared machine vary; compare what stands in one table,
+which was measured in one run.
 {% for item, ran in shown %}
 
 ## {{ item.title }}
 
-`{{ item.command }}`, commit {{ ran.commit }}, {{ ran.day }}, {{ "%.0f"|format(ran.minutes) }} minutes
+`{{ item.command }}`, commit {{ ran.commit }}, {{ ran.day }}, {{ "%.0f"|format(ran.minutes) }} minutes on
+{{ ran.machine }}
 {%- if ran.exit_code %}, **ended with code {{ ran.exit_code }}**{% endif %}
 
 

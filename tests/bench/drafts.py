@@ -1,9 +1,8 @@
-"""What drafts of forced text save: `python -m tests.bench.drafts --documents 32`.
+"""What drafts of forced text save: `python -m tests.bench.drafts`.
 
-The same documents and record types with and without `decoding.drafts`, greedy, SmolLM2 on real vLLM.  Prints for each
-record type how many of its tokens were forced and drafted, the steps of the engine for one document at a time, seconds,
-and whether every record is the same.  With a batch, steps are shared, so that what is saved for one request is an upper
-bound.
+The same documents and record types with and without `decoding.drafts`, greedy, SmolLM2 on real vLLM in 32 bits.  Prints
+for each record type its tokens, the steps of the engine, seconds, and how many records are the same.  With
+a batch, steps are shared, so that what is saved for one request is an upper bound.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Run:
     wall_s: float
 
     @property
-    def texts(self) -> list[tuple[int, ...]]:
+    def records(self) -> list[tuple[int, ...]]:
         return [item.token_ids for item in self.found]
 
 
@@ -73,11 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(_run(_spec(record, drafts, chosen.at_once, chosen.max_tokens), record, chosen.documents))
             for drafts in (0, chosen.drafts)
         )
-        same = sum(a == b for a, b in zip(plain.texts, drafted.texts, strict=True))
+        same = sum(a == b for a, b in zip(plain.records, drafted.records, strict=True))
         differ |= same != chosen.documents
         table.add_row(
             record.partition(":")[2],
-            str(sum(map(len, plain.texts))),
+            str(sum(map(len, plain.records))),
             str(plain.steps),
             str(drafted.steps),
             f"{1 - drafted.steps / plain.steps:.0%}",

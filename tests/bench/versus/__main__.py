@@ -2,9 +2,9 @@
 
 `python -m tests.bench.versus --workload receipts --model gemma --documents 96` runs each contender as a process of its
 own: a few documents first, then all, so that what a start costs can be told from what a document costs.  From S3
-(SeaweedFS) to S3, but for `engine alone`: it repeats the prompts and output lengths of ours, without a guide, text or
+(SeaweedFS) to S3, but for `engine alone`: it repeats the prompts and output lengths of `ours`, without a guide, text or
 files, and is the ceiling for tokens a second.  With `--repeats` the rounds go through the contenders in turn; every run
-is printed, the table holds medians.  Greedy.
+is printed, and the table holds medians.  Greedy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from demo.s3 import S3Server
 from pipeline.engine.vllm_args import set_cpu_environment
 from tests.bench.heading import print_heading
 from tests.bench.receipts import MODELS
-from tests.bench.versus.contenders import CONTENDERS
+from tests.bench.versus.contenders import CEILING, CONTENDERS, OURS
 from tests.bench.versus.measure import ContenderFailedError, Measured, measure
 from tests.bench.versus.task import WORKLOADS, Task
 
@@ -65,6 +65,24 @@ class Pair:
         return tokens / (self.whole.wall_s - self.few.wall_s)
 
     @property
+    def complete(self) -> int:
+        return self.whole.result.complete
+
+    @property
+    def valid(self) -> int:
+        return self.whole.result.valid
+
+    @property
+    def whole_s(self) -> float:
+        """From the start of the process to its end."""
+        return self.whole.wall_s
+
+    @property
+    def whole_valid_rate(self) -> float:
+        """Valid records a second, start and end included."""
+        return self.valid / self.whole_s
+
+    @property
     def valid_rate(self) -> float:
         """Valid records a second, once started."""
         return (self.whole.result.valid - self.few.result.valid) / (self.whole.wall_s - self.few.wall_s)
@@ -76,14 +94,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workload", choices=sorted(WORKLOADS), default="receipts")
     parser.add_argument("--model", choices=sorted(_FOLDERS))
     parser.add_argument("--documents", type=int)
-    parser.add_argument("--contenders", default=",".join(CONTENDERS), help="names, with `;` or `,` between them")
+    parser.add_argument("--contenders", default=";".join(CONTENDERS), help="names, with `;` between them")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--gpu", action="store_true", help="one GPU for the engine; see tests.bench.gpu")
     parser.add_argument("--model-folder", type=Path, help="a model in place of --model")
     parser.add_argument("--load-format", default="safetensors", help="vLLM's; `dummy` for random weights")
     chosen = parser.parse_args(arguments)
-    names = [name for name in CONTENDERS if name in _listed(chosen.contenders)]
+    asked = {name.strip() for name in chosen.contenders.split(";")}
+    names = [name for name in CONTENDERS if name in asked]
     documents = chosen.documents or _ALL[chosen.workload]
+    if unknown := sorted(asked - set(CONTENDERS)):
+        parser.error(f"--contenders: there is no {', '.join(unknown)}; there are {'; '.join(CONTENDERS)}")
+    if CEILING in asked and OURS not in asked:
+        parser.error(f"--contenders: {CEILING} repeats what {OURS} wrote; name both")
+    if documents <= _FEW[chosen.workload]:
+        parser.error(f"--documents: more than the {_FEW[chosen.workload]} that tell what a start costs")
     model = chosen.model or _MODEL[chosen.workload]
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
     logging.basicConfig(level=logging.WARNING)
@@ -113,12 +138,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _listed(text: str) -> set[str]:
-    """Names hold commas; what is chosen is each name that occurs."""
-    parts = {part.strip() for part in text.split(";")}
-    return parts if parts <= set(CONTENDERS) else {name for name in CONTENDERS if name in text}
-
-
 @dataclass(frozen=True, slots=True)
 class _Given:
     """What all tasks have in common."""
@@ -138,7 +157,7 @@ class _Bench:
         server.bucket("bench")
 
     def run(self, contender: str, documents: int, turn: int) -> Measured:
-        """One run.  The first contender's output lengths are what the ceiling repeats."""
+        """One run.  The output lengths of ours are what the ceiling repeats."""
         name = f"{self._given.workload}-{documents}-{turn}-{contender.replace(' ', '-').replace(',', '')}"
         lengths = self._lengths.get(documents)
         task = Task(
@@ -153,7 +172,8 @@ class _Bench:
         )
         self._put(task)
         measured = measure(task, self._scratch / name, self._server.environment())
-        self._lengths.setdefault(documents, self._scratch / name / "result.json")
+        if contender == OURS:
+            self._lengths[documents] = self._scratch / name / "result.json"
         print(
             f"{contender}: {documents} documents in {measured.wall_s:.1f} s, {measured.result.complete} complete, "
             f"{measured.result.valid} valid, {sum(measured.result.output_tokens)} tokens, "
@@ -191,29 +211,27 @@ def _print(rounds: dict[str, list[Pair]], title: str) -> None:
             table.add_row(name, *_row(pairs))
     console = Console(width=140)
     console.print(table)
-    base = rounds.get("ours")
+    base = rounds.get(OURS)
     for name, pairs in rounds.items():
-        if base and pairs and name != "ours":
+        if base and pairs and name != OURS:
             ratios = [
                 f"{what} {_median(base, key) / other:.2f}"
                 for what, key in (("tokens/s", "tokens_rate"), ("valid/s", "valid_rate"))
                 if (other := _median(pairs, key))
             ]
-            print(f"ours to {name}:", ", ".join(ratios))
+            print(f"{OURS} to {name}:", ", ".join(ratios))
 
 
 def _row(pairs: Sequence[Pair]) -> list[str]:
-    middle = pairs[0].whole
-    whole_s = statistics.median(pair.whole.wall_s for pair in pairs)
     return [
-        str(middle.result.complete),
-        str(middle.result.valid),
+        f"{_median(pairs, 'complete'):.0f}",
+        f"{_median(pairs, 'valid'):.0f}",
         f"{_median(pairs, 'start_s'):.1f}",
         f"{_median(pairs, 'rate'):.2f}",
         f"{_median(pairs, 'valid_rate'):.2f}",
         f"{_median(pairs, 'tokens_rate'):.0f}",
-        f"{whole_s:.0f}",
-        f"{middle.result.valid / whole_s:.2f}",
+        f"{_median(pairs, 'whole_s'):.0f}",
+        f"{_median(pairs, 'whole_valid_rate'):.2f}",
         f"{max(pair.whole.peak_bytes for pair in pairs) / 1e9:.1f}",
     ]
 

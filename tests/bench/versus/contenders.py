@@ -13,9 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.core.outcome import RECORD_STATUSES, Cause, Status
+from pipeline.run.parse import strip_fence
 from tests.bench.versus.task import WORKLOADS, Result, Task, is_valid, judged
 
-__all__ = ["CONTENDERS"]
+__all__ = ["CEILING", "CONTENDERS", "OURS"]
+
+OURS = "ours"
+CEILING = "engine alone"
 
 RETRY_TEMPERATURE = 0.7
 ATTEMPTS = 3
@@ -75,7 +79,7 @@ def plain_loop(task: Task) -> Result:
     work = WORKLOADS[task.workload]
     guided = StructuredOutputsParams(json=json.dumps(job.schema))
     params = SamplingParams(temperature=0.0, max_tokens=work.max_tokens, structured_outputs=guided)
-    table = task.table()
+    table = _read(task)
     prompts = [job.prompts.build(text).ids for text in table["text"].to_pylist()]
     outputs = _generate(_llm(task), prompts, params)
     texts = [output.outputs[0].text for output in outputs]
@@ -90,7 +94,7 @@ def validate_and_retry(task: Task) -> Result:
 
     job = task.job()
     work = WORKLOADS[task.workload]
-    table = task.table()
+    table = _read(task)
     prompts = [job.prompts.build(text).ids for text in table["text"].to_pylist()]
     llm = _llm(task)
     texts, lengths = [""] * len(prompts), [0] * len(prompts)
@@ -103,7 +107,7 @@ def validate_and_retry(task: Task) -> Result:
         for index, output in zip(waiting, outputs, strict=True):
             texts[index] = output.outputs[0].text
             lengths[index] += len(output.outputs[0].token_ids)
-        waiting = [index for index in waiting if not is_valid(texts[index], job.record)]
+        waiting = [index for index in waiting if not is_valid(strip_fence(texts[index]), job.record)]
         if not waiting:
             break
     _save(task, table, texts)
@@ -155,6 +159,12 @@ def _generate(llm: Any, prompts: Sequence[list[int]], params: Any) -> list[Any]:
     return outputs
 
 
+def _read(task: Task) -> pa.Table:
+    from tests.bench.versus.ray_data import file_system
+
+    return pq.read_table(task.input_uri.removeprefix("s3://").rstrip("/"), filesystem=file_system(task))
+
+
 def _save(task: Task, table: pa.Table, texts: Sequence[str]) -> None:
     from tests.bench.versus.ray_data import file_system
 
@@ -163,11 +173,11 @@ def _save(task: Task, table: pa.Table, texts: Sequence[str]) -> None:
 
 
 CONTENDERS = {
-    "ours": ours,
+    OURS: ours,
     "ours, extractive": ours_extractive,
     "Ray Data LLM": ray_data_xgrammar,
     "Ray Data LLM, outlines": ray_data_outlines,
     "LLM.generate": plain_loop,
     "validate and retry": validate_and_retry,
-    "engine alone": ceiling,
+    CEILING: ceiling,
 }

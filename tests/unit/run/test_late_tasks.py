@@ -16,28 +16,28 @@ ERROR = EngineDeadError("gone")
 
 
 def _late() -> tuple[Dispatcher, str, float]:
-    """A dispatcher with one task left, on worker `slow` since 0, while `quick` is idle; the task; the time now."""
+    """A dispatcher with one task left, on worker `slow` since 0, while `quick` is idle; the task; the time now.
+
+    `quick` has done enough others, each in `USUAL_S`.
+    """
     shards: dict[str, Shard] = {
-        shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(FINISHED_BEFORE_JUDGING + 1))
+        shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(3 * FINISHED_BEFORE_JUDGING))
     }
     dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
     dispatcher.add_worker("slow")
-    (first,) = (item for item in dispatcher.assign(0.0) if item.task.task_id == next(iter(shards)))
-    for prefetched in [name for name in dispatcher.running("slow") if name != first.task.task_id]:
-        dispatcher.finished("slow", prefetched)
+    first = dispatcher.assign(0.0)[0].task.task_id
     dispatcher.add_worker("quick")
     now = 0.0
-    while len(dispatcher.done) < FINISHED_BEFORE_JUDGING:
-        handed = [item for item in dispatcher.assign(now) if item.worker_id == "quick"]
+    while dispatcher.open_tasks > 1:
+        dispatcher.assign(now)
         now += USUAL_S
         dispatcher.assign(now)
-        for name in dispatcher.running("quick"):
+        for name in dispatcher.running("quick")[:1]:
             dispatcher.finished("quick", name)
-        for name in [name for name in dispatcher.running("slow") if name != first.task.task_id]:
-            dispatcher.finished("slow", name)
-        assert handed or dispatcher.done
-    assert dispatcher.running("slow") == (first.task.task_id,)
-    return dispatcher, first.task.task_id, now
+        for prefetched in dispatcher.running("slow")[1:]:
+            dispatcher.finished("slow", prefetched)
+    assert dispatcher.running("slow") == (first,)
+    return dispatcher, first, now
 
 
 def _doubled() -> tuple[Dispatcher, str, float]:
