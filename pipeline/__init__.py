@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from pipeline.core.outcome import Cause, Outcome, Status
     from pipeline.core.span import Span
     from pipeline.core.spec import JobSpec, parse_spec
-    from pipeline.decoding import Cursor, Grammar, Guide, Vocabulary, compile_grammar, compile_guide, lint_fields
+    from pipeline.decoding import (
+        Cursor,
+        Grammar,
+        Guide,
+        NoSpanError,
+        Vocabulary,
+        compile_grammar,
+        compile_guide,
+        lint_fields,
+    )
     from pipeline.engine.own_vllm import VllmGuide, vllm_arguments
     from pipeline.run.job import RunResult
     from pipeline.run.job import run as run_job
@@ -30,6 +39,7 @@ _HOMES = {
     "Grammar": "pipeline.decoding",
     "Guide": "pipeline.decoding",
     "JobSpec": "pipeline.core.spec",
+    "NoSpanError": "pipeline.decoding",
     "Outcome": "pipeline.core.outcome",
     "RecordmillError": "pipeline.core.errors",
     "RunResult": "pipeline.run.job",
@@ -52,6 +62,7 @@ __all__ = [
     "Grammar",
     "Guide",
     "JobSpec",
+    "NoSpanError",
     "Outcome",
     "RecordmillError",
     "RunResult",

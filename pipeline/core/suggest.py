@@ -35,6 +35,8 @@ def meant_key(root: _Model, place: Sequence[int | str]) -> str:
         return ""
     name = str(place[-1])
     elsewhere = [f"{key}.{name}" for key in root.model_fields if name in _keys(_section_of(root, key))]
+    if len(place) > 1 and name in root.model_fields:
+        elsewhere.append(name)
     return f"; did you mean {elsewhere[0]!r}?" if len(elsewhere) == 1 else did_you_mean(name, _keys(section))
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.errors import BudgetError
+from pipeline.core.errors import BudgetError, RequestRefusedError
 from pipeline.decoding import Guide, Marks, SpanDocument, Vocabulary, compile_grammar, compile_guide, review
-from pipeline.engine.guide_file import shared_guide_file
+from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.engine.vllm_args import scheduler_name, stock_backend
 from pipeline.engine.vllm_names import check_vllm
 from pipeline.engine.wire import Binding, guide_literal
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput
 
 __all__ = ["VllmGuide", "vllm_arguments"]
+
+
+_NOT_OURS = frozenset(
+    {"allowed_token_ids", "bad_words", "ignore_eos", "min_tokens", "n", "stop", "stop_token_ids", "structured_outputs"}
+)
+"""Arguments of `SamplingParams` that end a record early, forbid what it needs, or ask for another guide."""
 
 
 def vllm_arguments(*, async_scheduling: bool = False) -> dict[str, Any]:
@@ -77,23 +83,29 @@ class VllmGuide:
     ) -> SamplingParams:
         """vLLM's `SamplingParams` for one record, which is whole within `max_tokens`.
 
+        The prompt and `max_tokens` have to fit into the engine's `max_model_len` together; a request for which they do
+        not is refused by the engine, and `read` says so.
+
         Args:
             max_tokens: the record's budget, in tokens.
             document: the text that extractive fields copy from; not needed where the record has none.
             reserve: keep tokens back for the fields that are still to come.
-            others: more arguments of `SamplingParams`, such as `temperature`.
+            others: more arguments of `SamplingParams`, such as `temperature`; none that ends or bends a completion.
 
         Raises:
-            BudgetError: no record fits into so few tokens.
+            BudgetError: no record of this document fits into so few tokens.
             NoSpanError: a required extractive field has no candidate in the document.
-            ValueError: the document is missing.
+            ValueError: the document is missing, or one of `others` would break the record.
         """
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
 
-        if max_tokens < self.guide.least_tokens:
-            raise BudgetError(f"max_tokens is {max_tokens}; the least record takes {self.guide.least_tokens} tokens")
+        if taken := sorted(_NOT_OURS & others.keys()):
+            raise ValueError(f"{', '.join(taken)} cannot be asked for with a guide: the record would not be whole")
         spans = self._spans(document)
+        least = self.guide.cursor(document=spans).least_left
+        if max_tokens < least:
+            raise BudgetError(f"max_tokens is {max_tokens}; the least record takes {least} tokens")
         binding = Binding(
             fingerprint=self.guide.fingerprint,
             path=str(self._path),
@@ -101,7 +113,6 @@ class VllmGuide:
             reserve_tokens=self.guide.usual_reserve if reserve else (),
             document=None if spans is None else spans.to_bytes(),
         )
-        self.guide.cursor(max_tokens, binding.reserve_tokens, spans)
         extra_args = {**(others.pop("extra_args", None) or {}), **binding.extra_args()}
         guided = StructuredOutputsParams(regex=guide_literal(self.guide.fingerprint))
         return SamplingParams(max_tokens=max_tokens, structured_outputs=guided, extra_args=extra_args, **others)
@@ -125,8 +136,11 @@ class VllmGuide:
             `slack_tokens`; where extractive values stand in the document.
 
         Raises:
+            RequestRefusedError: the engine refused the request; its log says why.
             ValueError: the completion is not one of this guide, so that the engine left it.
         """
+        if output.finish_reason == "error":
+            raise RequestRefusedError("the engine refused the request; its log says why")
         binding = Binding.from_extra_args(params.extra_args)
         if binding is None or binding.fingerprint != self.guide.fingerprint:
             raise ValueError(f"the request was not made with guide {self.guide.fingerprint}")

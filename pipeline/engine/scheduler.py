@@ -21,7 +21,7 @@ from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
-from pipeline.core.errors import EngineStartError, RecordmillError
+from pipeline.core.errors import EngineStartError, RecordmillError, RequestRefusedError
 from pipeline.engine.backend import CursorGrammar, GuideBackend
 from pipeline.engine.drafts import DRAFTER, ForcedDrafts
 from pipeline.engine.vllm_names import TESTED_VERSIONS, vllm_version
@@ -68,6 +68,7 @@ def bind_request(backend: GuideBackend, request: Request) -> None:
         if binding is None:
             return
         prompt_ids = request.prompt_token_ids or ()
+        _check_room(backend, len(prompt_ids), params.max_tokens or 0)
         bound = (
             backend.bind(binding, prompt_ids) if binding.document is None else backend.bind_soon(binding, prompt_ids)
         )
@@ -77,6 +78,19 @@ def bind_request(backend: GuideBackend, request: Request) -> None:
     if isinstance(bound, Future):
         bound.add_done_callback(partial(_log_refusal, request.request_id))
     structured.grammar = bound
+
+
+def _check_room(backend: GuideBackend, prompt_tokens: int, max_tokens: int) -> None:
+    """vLLM ends a request where the context does, which no budget knows of.
+
+    Raises:
+        RequestRefusedError: that would be before the request's own end.
+    """
+    context = backend.vllm_config.model_config.max_model_len
+    if prompt_tokens + max_tokens > context:
+        raise RequestRefusedError(
+            f"a prompt of {prompt_tokens} tokens and {max_tokens} more do not fit into max_model_len {context}"
+        )
 
 
 def _log_refusal(request_id: str, bound: Future[StructuredOutputGrammar]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
-from pipeline.engine.guide_file import shared_guide_file
+from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.capacity import need_of
 from pipeline.run.extract import Extracted, Extractor
 from pipeline.run.guidance import guidance_of

@@ -19,8 +19,8 @@ from typing import Any
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.base import Engine
-from pipeline.engine.guide_file import shared_guide_file
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
+from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Committer
 from pipeline.run.dispatch import Task

@@ -258,14 +258,26 @@ def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa
 
 
 def _common_type(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds both, if there is one.  Writers give null, or a list of it, to what they never saw."""
+    """The type that holds both, if there is one: for integers the widest, else the one that is not null."""
+    if pa.types.is_integer(kind) and pa.types.is_integer(other):
+        return kind if kind == other else pa.int64()
+    return _with_nulls(kind, other)
+
+
+def _with_nulls(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Writers give null, or lists and structures of it, to what they never saw."""
     if kind == other or other == pa.null():
         return kind
     if kind == pa.null():
         return other
-    if pa.types.is_integer(kind) and pa.types.is_integer(other):
-        return pa.int64()
     if isinstance(kind, pa.ListType) and isinstance(other, pa.ListType):
-        item = _common_type(kind.value_type, other.value_type)
-        return None if item is None or pa.null() not in (kind.value_type, other.value_type) else pa.list_(item)
+        item = _with_nulls(kind.value_type, other.value_type)
+        return None if item is None else pa.list_(item)
+    if isinstance(kind, pa.StructType) and isinstance(other, pa.StructType):
+        names = [field.name for field in kind]
+        if names != [field.name for field in other]:
+            return None
+        types = [_with_nulls(mine.type, theirs.type) for mine, theirs in zip(kind, other, strict=True)]
+        fields = [pa.field(name, common) for name, common in zip(names, types, strict=True) if common is not None]
+        return pa.struct(fields) if len(fields) == len(names) else None
     return None

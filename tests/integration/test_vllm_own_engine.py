@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from pipeline import Span, VllmGuide, vllm_arguments
-from pipeline.core.errors import BudgetError
+from pipeline.core.errors import BudgetError, RequestRefusedError
 from pipeline.core.spec import ModelSpec
 from pipeline.decoding import NoSpanError
 from pipeline.engine.prompts import load_tokenizer
@@ -101,10 +101,16 @@ def test_what_no_engine_could_do_is_refused_at_once(guide: VllmGuide, tokenizer:
         guide.sampling_params(40, "no number here")
     with pytest.raises(ValueError, match="needs the document"):
         guide.sampling_params(40)
+    with pytest.raises(BudgetError, match="the least record takes"):
+        guide.sampling_params(guide.guide.least_tokens, "number " + "4711" * 9)
+    with pytest.raises(ValueError, match="ignore_eos, stop cannot be asked for"):
+        guide.sampling_params(40, "number 4711", stop=["}"], ignore_eos=True)
+    with pytest.raises(RequestRefusedError, match="its log says why"):
+        guide.read(SimpleNamespace(token_ids=[], finish_reason="error"), guide.sampling_params(40, "number 4711"))
     plain = VllmGuide(Parcel, tokenizer, extractive=False)
     with pytest.raises(ValueError, match="was not made with guide"):
         plain.read(_completion([]), guide.sampling_params(40, "number 4711"))
 
 
 def _completion(token_ids: list[int]) -> Any:
-    return SimpleNamespace(token_ids=token_ids)
+    return SimpleNamespace(token_ids=token_ids, finish_reason="stop")

@@ -29,6 +29,7 @@ from pipeline.core.spec import parse_spec
             {"rerun": {"of": "a", "status": ["failed"], "causes": []}},
             "rerun.causes: unknown key; did you mean 'cause'?",
         ),
+        ({"truncation": {"record": "a:B"}}, "truncation.record: unknown key; did you mean 'record'?"),
         ({"decoding": {"zzz": 5}}, "decoding.zzz: unknown key"),
         ({"name_": "x", "outputs": {}}, "name_: unknown key; did you mean 'name'?; outputs: unknown key;"),
     ],

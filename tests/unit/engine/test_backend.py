@@ -28,10 +28,12 @@ pytestmark = pytest.mark.slow
 
 PADDED = 320  # ids of the model's logits: more than a whole mask word beyond the guide's 275
 EOS = 1
+CONTEXT = 64
 
 
 def backend_of(vocab_size: int = PADDED) -> GuideBackend:
-    return GuideBackend(SimpleNamespace(), tokenizer=None, vocab_size=vocab_size)
+    config = SimpleNamespace(model_config=SimpleNamespace(max_model_len=CONTEXT))
+    return GuideBackend(config, tokenizer=None, vocab_size=vocab_size)
 
 
 @pytest.fixture(scope="module")
@@ -212,10 +214,10 @@ def test_a_document_decides_what_an_extractive_field_may_say(folder: Path, bindi
         backend.bind_soon(binding(guide, document=document_of().to_bytes()), []).result()
 
 
-def request_of(binding: Binding | None, **attributes: Any) -> Any:
+def request_of(binding: Binding | None, max_tokens: int = 30, **attributes: Any) -> Any:
     extra_args = None if binding is None else binding.extra_args()
     structured = SimpleNamespace(grammar="vLLM's own")
-    params = SimpleNamespace(extra_args=extra_args)
+    params = SimpleNamespace(extra_args=extra_args, max_tokens=max_tokens)
     return SimpleNamespace(
         request_id="r", structured_output_request=structured, sampling_params=params, prompt_token_ids=[5], **attributes
     )
@@ -230,6 +232,17 @@ def test_the_scheduler_binds_what_is_ours_and_leaves_the_rest(guide: Guide, bind
     assert other.structured_output_request.grammar == "vLLM's own"
     with pytest.raises(RequestRefusedError):
         bad.structured_output_request.grammar.result()
+
+
+def test_a_request_that_the_context_would_cut_off_is_refused(guide: Guide, binding: Callable[..., Binding]) -> None:
+    """Fails when only the budget is looked at: vLLM ends a request where its context ends."""
+    backend = backend_of()
+    fits, too_long = (request_of(binding(guide, budget_tokens=30), max_tokens) for max_tokens in (CONTEXT - 1, CONTEXT))
+    for request in (fits, too_long):
+        bind_request(backend, request)
+    assert isinstance(fits.structured_output_request.grammar, CursorGrammar)
+    with pytest.raises(RequestRefusedError, match="do not fit into max_model_len 64"):
+        too_long.structured_output_request.grammar.result()
 
 
 def test_our_literal_gives_a_grammar_that_serves_nobody_until_it_is_bound() -> None:

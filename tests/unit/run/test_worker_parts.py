@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.engine.guide_file import shared_guide_file
+from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.capacity import Need, engines_that_fit, missing
 from pipeline.run.fleet import LOSSES_AT_MOST, Fleet
 from pipeline.run.ledger import StopRule

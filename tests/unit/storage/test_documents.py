@@ -240,14 +240,19 @@ def test_a_column_of_nulls_has_the_type_that_other_objects_give_it() -> None:
         passed_columns(store, list_input(store, spec), spec)
 
 
-def test_lists_that_are_always_empty_in_one_object_have_the_type_of_the_others() -> None:
+@pytest.mark.parametrize(
+    ("empty", "full"),
+    [([], ["x"]), ([[]], [["x"]]), ({"a": None, "b": []}, {"a": "x", "b": [1]}), ([{"a": None}], [{"a": 2}])],
+    ids=["list", "list of lists", "structure", "list of structures"],
+)
+def test_what_is_always_empty_in_one_object_has_the_type_of_the_others(empty: Any, full: Any) -> None:
     spec = SPEC.model_copy(update={"columns": ("tags",)})
     store = _store(
-        a__parquet=_parquet(_rows(1).append_column("tags", pa.array([[]]))),
-        b__parquet=_parquet(_rows(1).append_column("tags", pa.array([["x"]]))),
+        a__parquet=_parquet(_rows(1).append_column("tags", pa.array([empty]))),
+        b__parquet=_parquet(_rows(1).append_column("tags", pa.array([full]))),
     )
-    assert passed_columns(store, list_input(store, spec), spec) == {"tags": pa.list_(pa.string())}
-    assert [document.extra["tags"] for document in _all(store, spec)] == [[], ["x"]]
+    assert passed_columns(store, list_input(store, spec), spec) == {"tags": pa.array([full]).type}
+    assert [document.extra["tags"] for document in _all(store, spec)] == [empty, full]
 
 
 def test_a_text_column_of_nulls_is_documents_without_a_text() -> None:
