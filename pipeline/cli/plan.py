@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,14 @@ from pipeline.run.estimate import Estimate, estimate
 
 __all__ = ["register"]
 
+
+def _finite(value: float | None) -> float | None:
+    """A range does not keep out what is no number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no finite number")
+    return value
+
+
 Documents = Annotated[int, typer.Option("-n", "--documents", min=1, help="Documents whose prompts are counted.")]
 Generations = Annotated[
     int,
@@ -28,12 +37,17 @@ Generations = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", metavar="DOCS", min=1e-6, help="Documents a second of one engine, if you know it."),
+    typer.Option(
+        "--rate", metavar="DOCS", min=1e-6, callback=_finite, help="Documents a second of one engine, if you know it."
+    ),
 ]
 Price = Annotated[
     float | None,
     typer.Option(
-        metavar="PRICE", min=0, help="Of one GPU-hour, in any currency; of one engine-hour where engines take no GPU."
+        metavar="PRICE",
+        min=0,
+        callback=_finite,
+        help="Of one GPU-hour, in any currency; of one engine-hour where engines take no GPU.",
     ),
 ]
 

@@ -42,12 +42,20 @@ class Benchmark:
 
 
 BENCHMARKS = (
-    Benchmark("versus-receipts", "Whole jobs beside Ray Data LLM and others: real receipts", "versus"),
+    Benchmark(
+        "versus-receipts",
+        "Whole jobs beside Ray Data LLM and others: real receipts",
+        "versus",
+        ("--contenders", "ours;Ray Data LLM;LLM.generate;validate and retry;engine alone"),
+    ),
     Benchmark(
         "versus-notes",
         "The same where the model costs next to nothing: short notes, random weights",
         "versus",
-        ("--workload", "notes", "--contenders", "ours;Ray Data LLM;Ray Data LLM, outlines;LLM.generate;engine alone"),
+        (
+            *("--workload", "notes", "--documents", "2000"),
+            *("--contenders", "ours;Ray Data LLM;Ray Data LLM, outlines;engine alone"),
+        ),
     ),
     Benchmark("masks", "What a mask costs", "masks"),
     Benchmark(

@@ -112,3 +112,11 @@ def test_objects_of_several_formats_are_counted_by_format(folder: Path, say: Say
     assert "jsonl" not in say("plan", "job.yaml").out
     (folder / "in" / "README.md").write_text("what lies here")
     assert "31 documents in 2 objects: 1 jsonl, 1 text" in say("plan", "job.yaml").out
+
+
+@pytest.mark.parametrize("option", ["--rate", "--price"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_a_rate_or_price_that_is_no_amount_is_refused(option: str, value: str, folder: Path, say: Say) -> None:
+    shown = say("plan", "job.yaml", option, value)
+    assert shown.code == 2
+    assert option in shown.err
