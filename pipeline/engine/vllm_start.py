@@ -6,10 +6,12 @@ Imports vLLM: only what runs after its environment is set may import this module
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from vllm import AsyncEngineArgs
 from vllm.config import VllmConfig
@@ -28,6 +30,7 @@ from pipeline.engine.vllm_requests import reason
 __all__ = ["start_vllm"]
 
 _POLL_S = 0.2
+_SOCKETS = "VLLM_RPC_BASE_PATH"
 _FOLDER_CHARACTERS = 65
 """The path of a socket has 107 at most, and vLLM's names have 36."""
 _START_ERRORS = (VLLMError, ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError, AssertionError)
@@ -55,18 +58,34 @@ async def start_vllm(
         EngineStartError: vLLM cannot start, or was not ready in time; the tether is closed then.
     """
     before = {process.pid for process in multiprocessing.active_children()}
-    if len(str(tether.folder)) <= _FOLDER_CHARACTERS:
-        os.environ["VLLM_RPC_BASE_PATH"] = str(tether.folder)  # vLLM leaves its sockets lying there
-    building = asyncio.create_task(asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress))
-    # Without its processes the thread fails soon; nobody waits for what it says then.
-    building.add_done_callback(lambda task: task.cancelled() or task.exception())
-    deadline = time.monotonic() + start_s
-    while not building.done() and time.monotonic() < deadline:
-        await asyncio.wait({building}, timeout=_POLL_S)
-        _tie_new_children(tether, before)
+    with _sockets_in(tether.folder):
+        building = asyncio.create_task(asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress))
+        # Without its processes the thread fails soon; nobody waits for what it says then.
+        building.add_done_callback(lambda task: task.cancelled() or task.exception())
+        deadline = time.monotonic() + start_s
+        while not building.done() and time.monotonic() < deadline:
+            await asyncio.wait({building}, timeout=_POLL_S)
+            _tie_new_children(tether, before)
     if not building.done():
         raise EngineStartError(f"the engine was not ready after {start_s:g} s")
     return building.result()
+
+
+@contextlib.contextmanager
+def _sockets_in(folder: Path) -> Iterator[None]:
+    """vLLM leaves its sockets lying where a variable says; a later engine must not look for a folder that is gone."""
+    if len(str(folder)) > _FOLDER_CHARACTERS:
+        yield
+        return
+    before = os.environ.get(_SOCKETS)
+    os.environ[_SOCKETS] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_SOCKETS, None)
+        else:
+            os.environ[_SOCKETS] = before
 
 
 def _tie_new_children(tether: Tether, before: set[int | None]) -> None:

@@ -101,6 +101,12 @@ async def test_records_of_several_guides_are_whole_at_every_budget(
     await asyncio.gather(*(one(number) for number in range(48)))
 
 
+async def test_a_started_engine_leaves_the_environment_as_it_was(engine: VllmEngine) -> None:
+    """Fails when the folder of its sockets stays named there: the next engine of the process would look into it."""
+    assert engine.name
+    assert "VLLM_RPC_BASE_PATH" not in os.environ
+
+
 async def test_a_budget_changes_nothing_before_the_step_that_it_tightens(
     engine: VllmEngine, guides: dict[str, Guide], prompt: Any
 ) -> None:
