@@ -46,7 +46,7 @@ BENCHMARKS = (
         "versus-receipts",
         "Whole jobs beside Ray Data LLM and others: real receipts",
         "versus",
-        ("--contenders", "ours;Ray Data LLM;LLM.generate;validate and retry;engine alone"),
+        ("--contenders", "ours;Ray Data LLM;LLM.generate;engine alone"),
     ),
     Benchmark(
         "versus-notes",
