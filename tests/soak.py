@@ -28,7 +28,8 @@ from ray.cluster_utils import Cluster
 
 from demo.s3 import S3Server
 from pipeline.core.errors import VerificationError
-from pipeline.core.spec import JobSpec, S3Spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec
 from pipeline.run.verify import verify
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import read_part

@@ -18,7 +18,7 @@ from rich.console import Console
 from pipeline.cli.output import notes, print_json, whole_file
 from pipeline.cli.specs import Endpoint, Region, s3_settings
 from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
 from pipeline.report.text import count, plural, visible

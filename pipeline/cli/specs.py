@@ -12,7 +12,8 @@ import yaml
 from pydantic import ValidationError
 
 from pipeline.core.errors import SpecError
-from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec, parse_spec
 
 __all__ = ["Endpoint", "Json", "Region", "Set", "SpecPath", "load_spec", "s3_settings", "spec_of"]
 

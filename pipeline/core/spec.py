@@ -14,8 +14,6 @@ from pipeline.core.errors import SpecError
 from pipeline.core.sections import (
     ClusterSpec,
     DecodingSpec,
-    Example,
-    GuideName,
     InputSpec,
     LimitsSpec,
     ModelSpec,
@@ -29,22 +27,7 @@ from pipeline.core.sections import (
 )
 from pipeline.core.suggest import meant_key
 
-__all__ = [
-    "ClusterSpec",
-    "DecodingSpec",
-    "Example",
-    "GuideName",
-    "InputSpec",
-    "JobSpec",
-    "LimitsSpec",
-    "ModelSpec",
-    "OutputSpec",
-    "PromptSpec",
-    "RerunSpec",
-    "S3Spec",
-    "TruncationSpec",
-    "parse_spec",
-]
+__all__ = ["JobSpec", "parse_spec"]
 
 
 class JobSpec(Section):

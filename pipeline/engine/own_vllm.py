@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.errors import BudgetError, RequestRefusedError
+from pipeline.core.errors import BudgetError
 from pipeline.decoding import Guide, Marks, SpanDocument, Vocabulary, compile_grammar, compile_guide, review
 from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.engine.vllm_args import scheduler_name, stock_backend
@@ -139,12 +139,12 @@ class VllmGuide:
             RequestRefusedError: the engine refused the request; its log says why.
             ValueError: the completion is not one of this guide, so that the engine left it.
         """
-        if output.finish_reason == "error":
-            raise RequestRefusedError("the engine refused the request; its log says why")
+        from pipeline.engine.vllm_requests import finish_of, spoken_ids
+
         binding = Binding.from_extra_args(params.extra_args)
         if binding is None or binding.fingerprint != self.guide.fingerprint:
             raise ValueError(f"the request was not made with guide {self.guide.fingerprint}")
-        ids = tuple(token_id for token_id in output.token_ids if token_id not in self.guide.eos_ids)
+        ids = spoken_ids(output.token_ids, finish_of(output.finish_reason))
         spans = None if binding.document is None else SpanDocument.from_bytes(binding.document)
         marks = review(self.guide, ids, binding.budget_tokens, binding.reserve_tokens, spans)
         return self.guide.decode(ids).decode("utf-8", "replace"), marks

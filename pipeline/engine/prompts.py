@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.core.errors import EngineStartError
-from pipeline.core.spec import ModelSpec, PromptSpec
+from pipeline.core.sections import ModelSpec, PromptSpec
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.encoding import Encoded, document_encoder, without_surrogates
 from pipeline.engine.scripted_model import is_scripted

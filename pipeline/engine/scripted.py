@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.core.errors import RequestRefusedError
-from pipeline.core.spec import GuideName, ModelSpec
+from pipeline.core.sections import GuideName, ModelSpec
 from pipeline.decoding.cursor import Cursor
 from pipeline.decoding.guide import Guide
 from pipeline.decoding.span_document import SpanDocument

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import EngineStartError
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 
 __all__ = ["SCRIPTED", "Script", "ToyModel", "is_scripted"]
 

@@ -18,7 +18,7 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline.core.errors import SpecError
-from pipeline.core.spec import PromptSpec
+from pipeline.core.sections import PromptSpec
 
 __all__ = ["DEFAULT_TEMPLATE", "Rendered", "render"]
 

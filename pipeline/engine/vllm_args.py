@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import EngineStartError
-from pipeline.core.spec import GuideName, ModelSpec
+from pipeline.core.sections import GuideName, ModelSpec
 
 __all__ = [
     "check_model",

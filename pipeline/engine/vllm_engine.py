@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pipeline.core.errors import EngineDeadError, RequestRefusedError
-from pipeline.core.spec import GuideName, ModelSpec
+from pipeline.core.sections import GuideName, ModelSpec
 from pipeline.decoding.vocabulary import Vocabulary
 from pipeline.engine.base import Completion, EngineMetrics, Request
 from pipeline.engine.checks import check_budget

@@ -20,7 +20,7 @@ from vllm.platforms import current_platform
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from pipeline.core.errors import EngineStartError
-from pipeline.core.spec import GuideName, ModelSpec
+from pipeline.core.sections import GuideName, ModelSpec
 from pipeline.engine.tether import Tether
 from pipeline.engine.vllm_args import engine_arguments, scheduler_name, set_cpu_environment
 from pipeline.engine.vllm_names import vllm_version

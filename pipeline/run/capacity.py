@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.core.spec import ClusterSpec, ModelSpec
+from pipeline.core.sections import ClusterSpec, ModelSpec
 
 __all__ = ["Need", "engines_that_fit", "missing", "need_of"]
 

@@ -20,7 +20,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
-from pipeline.core.spec import ClusterSpec, LimitsSpec
+from pipeline.core.sections import ClusterSpec, LimitsSpec
 from pipeline.run.capacity import engines_that_fit, missing, need_of
 from pipeline.run.dispatch import Assignment
 from pipeline.run.messages import Event, Failed, Finished, Lost, Setup, StartFailed, Summary, Unplaced, WorkerReady

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.core.spec import JobSpec, ModelSpec
+from pipeline.core.sections import ModelSpec
+from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
 from pipeline.engine.drafts import draft_arguments
 from pipeline.engine.scripted import ScriptedEngine

@@ -15,7 +15,8 @@ from typing import Any
 from pipeline.core.document import InputObject, Piece, Shard
 from pipeline.core.errors import InputError, SpecError, StorageNotFoundError, VerificationError
 from pipeline.core.outcome import Cause, Status
-from pipeline.core.spec import JobSpec, RerunSpec
+from pipeline.core.sections import RerunSpec
+from pipeline.core.spec import JobSpec
 from pipeline.report.write import in_order
 from pipeline.run.fingerprint import Identity
 from pipeline.run.plan import StoredPlan, load_plan, shards_of

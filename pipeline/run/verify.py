@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from pipeline.core.document import Document, Shard
 from pipeline.core.errors import SpecError, StorageNotFoundError, VerificationError
-from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.report.model import Report
 from pipeline.report.write import build_report
 from pipeline.run.grounding import misplaced, with_grounded

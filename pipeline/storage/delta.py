@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pipeline.core.errors import InputError, SpecError, StorageError
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.export import exported_schema
 
 __all__ = ["append_to_delta"]

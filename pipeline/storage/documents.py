@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.core.document import InputObject, Piece
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input
 from pipeline.storage.documents import format_of, read_piece
 from pipeline.storage.store import Store

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import UnreadableError
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage.store import ObjectInfo, Store
 

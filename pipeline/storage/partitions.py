@@ -7,7 +7,7 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from pipeline.core.document import Document
-from pipeline.core.spec import InputSpec
+from pipeline.core.sections import InputSpec
 
 __all__ = ["file_spec", "folder_columns", "partition_values", "with_partitions"]
 

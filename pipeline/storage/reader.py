@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 
 from pipeline.core.errors import StorageNotFoundError
 from pipeline.core.outcome import RECORD_STATUSES, Status
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.store import open_store
 

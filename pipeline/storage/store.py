@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from fsspec.utils import glob_translate
 
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 
 if TYPE_CHECKING:
     import pyarrow.fs

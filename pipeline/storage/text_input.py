@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import UnreadableError
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.store import ObjectInfo, Store
 from pipeline.storage.values import json_text, well_formed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.local import LocalStore
 from pipeline.storage.s3 import S3Store
 from pipeline.storage.store import Store, open_store, probe

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import pipeline.storage.s3
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.engine.base import Completion, Engine, Request
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script

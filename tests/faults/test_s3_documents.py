@@ -11,7 +11,7 @@ import pytest
 from demo.s3 import S3Server
 from pipeline.core.document import Piece
 from pipeline.core.errors import StorageError, UnreadableError
-from pipeline.core.spec import InputSpec, LimitsSpec, S3Spec
+from pipeline.core.sections import InputSpec, LimitsSpec, S3Spec
 from pipeline.storage.documents import DocumentReader, list_input, read_piece
 from pipeline.storage.s3 import Patience, S3Store
 from tests.faults.proxy import FaultProxy

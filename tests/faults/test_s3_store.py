@@ -10,7 +10,7 @@ import pytest
 
 from demo.s3 import S3Server
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.s3 import Patience, S3Store
 from pipeline.storage.store import probe
 from tests.faults.proxy import FaultProxy

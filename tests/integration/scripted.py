@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, Field
 
-from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.run.plan import load_plan
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import read_footer, read_part

@@ -42,7 +42,7 @@ def test_closed_documents_become_valid_in_a_linked_run_and_the_old_one_stands(
 
 
 def _rows(prefix: Path) -> list[dict[str, object]]:
-    from pipeline.core.spec import S3Spec
+    from pipeline.core.sections import S3Spec
     from pipeline.run.verify import stored_spec
     from pipeline.storage.layout import RunLayout
     from pipeline.storage.store import open_store

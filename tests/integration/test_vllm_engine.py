@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 
 from pipeline.core.errors import EngineDeadError, EngineStartError, RequestRefusedError
-from pipeline.core.spec import ModelSpec, PromptSpec
+from pipeline.core.sections import ModelSpec, PromptSpec
 from pipeline.decoding import Guide, Vocabulary, review
 from pipeline.engine.base import GuideRequest, Request
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
@@ -329,7 +329,7 @@ class TestDeath:
 
 OWNER = """
 import asyncio, sys
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.engine.vllm_engine import VllmEngine
 
 async def main():

@@ -13,7 +13,8 @@ from demo.documents import receipts
 from demo.s3 import S3Server
 from pipeline import read_records
 from pipeline.core.outcome import Status
-from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.decoding import Vocabulary, compile_grammar, compile_guide
 from pipeline.engine.prompts import load_tokenizer
 from pipeline.run.job import RunResult, run

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from pipeline import Span, VllmGuide, vllm_arguments
 from pipeline.core.errors import BudgetError, RequestRefusedError
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.decoding import NoSpanError
 from pipeline.engine.prompts import load_tokenizer
 from tests.docs_blocks import DOCS, blocks

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.core.outcome import RECORD_STATUSES, Cause, Status
 from pipeline.run.parse import strip_fence
+from tests.bench.versus.ray_data import file_system, ray_data
 from tests.bench.versus.task import WORKLOADS, Result, Task, is_valid, judged
 
 __all__ = ["CEILING", "CONTENDERS", "OURS"]
@@ -58,15 +59,11 @@ def ours_extractive(task: Task) -> Result:
 
 def ray_data_xgrammar(task: Task) -> Result:
     """Ray Data LLM as it comes: JSON structured output with vLLM's default backend."""
-    from tests.bench.versus.ray_data import ray_data
-
     return ray_data(task, "auto")
 
 
 def ray_data_outlines(task: Task) -> Result:
     """Ray Data LLM with vLLM's Outlines backend."""
-    from tests.bench.versus.ray_data import ray_data
-
     return ray_data(task, "outlines")
 
 
@@ -160,14 +157,10 @@ def _generate(llm: Any, prompts: Sequence[list[int]], params: Any) -> list[Any]:
 
 
 def _read(task: Task) -> pa.Table:
-    from tests.bench.versus.ray_data import file_system
-
     return pq.read_table(task.input_uri.removeprefix("s3://").rstrip("/"), filesystem=file_system(task))
 
 
 def _save(task: Task, table: pa.Table, texts: Sequence[str]) -> None:
-    from tests.bench.versus.ray_data import file_system
-
     target = task.output_uri.removeprefix("s3://") + "records.parquet"
     pq.write_table(table.append_column("generated_text", pa.array(texts)), target, filesystem=file_system(task))
 

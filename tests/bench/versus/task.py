@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
-from pipeline.core.spec import GuideName, JobSpec, parse_spec
+from pipeline.core.sections import GuideName
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.run.parse import strip_fence
 from pipeline.run.preflight import Job, prepare_job
 from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES

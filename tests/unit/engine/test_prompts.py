@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import EngineStartError, SpecError
-from pipeline.core.spec import Example, ModelSpec, PromptSpec
+from pipeline.core.sections import Example, ModelSpec, PromptSpec
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.encoding import Encoded
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer

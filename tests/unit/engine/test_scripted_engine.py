@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from pipeline.core.errors import EngineDeadError, EngineStartError, RequestRefusedError
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.decoding.review import review
 from pipeline.engine.base import GuideRequest, Request
 from pipeline.engine.scripted import ScriptedEngine
@@ -159,7 +159,7 @@ async def test_the_log_counts_every_request(engine_of: Any, tmp_path: Path) -> N
 
 CRASH = """
 import asyncio, sys
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.engine.base import Request
 from pipeline.engine.scripted import ScriptedEngine
 

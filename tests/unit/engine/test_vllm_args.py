@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import EngineStartError, RequestRefusedError
-from pipeline.core.spec import ModelSpec
+from pipeline.core.sections import ModelSpec
 from pipeline.engine.vllm_args import check_model, engine_arguments, set_cpu_environment, set_environment
 from pipeline.engine.wire import Binding, guide_literal, is_guide_literal
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 
 from pipeline.core.document import InputObject, Piece, Plan, Shard
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
-from pipeline.core.spec import S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import parse_spec
 from pipeline.report.counts import FoundPart, make_report
 from pipeline.report.model import Report
 from pipeline.storage.arrow import outcomes_table, record_schema

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.core.errors import InputError
 from pipeline.core.outcome import Cause, Status
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.report.documents import KnownAnswersUse
 from pipeline.report.model import Report
 from pipeline.report.write import RAW_CHARS, build_report, in_order, score_run, write_report

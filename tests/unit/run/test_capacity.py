@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.core.spec import ClusterSpec, ModelSpec
+from pipeline.core.sections import ClusterSpec, ModelSpec
 from pipeline.run.capacity import Need, engines_that_fit, missing, need_of
 
 GPU_MACHINE = {"CPU": 8.0, "GPU": 4.0}

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field, field_validator
 from pipeline.core.document import Document, Piece, Shard
 from pipeline.core.errors import EngineDeadError, StorageError, UnreadableError
 from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.core.sections import PromptSpec
 from pipeline.core.span import Span
-from pipeline.core.spec import JobSpec, PromptSpec, parse_spec
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.decoding import Vocabulary, compile_grammar, compile_guide
 from pipeline.engine.base import Completion, EngineMetrics, Request
 from pipeline.engine.byte_tokenizer import ByteTokenizer

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.core.document import Piece, Plan, Shard
-from pipeline.core.spec import JobSpec, S3Spec, parse_spec
+from pipeline.core.sections import S3Spec
+from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.report.documents import ShownSpan
 from pipeline.run.preflight import input_objects
 from pipeline.run.shown import TEXT_CHARS, shown_documents

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pipeline.core.document import InputObject, Plan, Shard
 from pipeline.core.errors import EngineDeadError, StorageError
 from pipeline.core.outcome import Outcome, Status
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.run.attempt import Work
 from pipeline.run.commit import Committer
 from pipeline.run.dispatch import Assignment, Dispatcher, Task

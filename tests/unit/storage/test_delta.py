@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from demo.s3 import S3Server
 from pipeline.core.errors import InputError, SpecError, StorageError
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.delta import append_to_delta
 
 ITEM = pa.struct([("name", pa.string()), ("took", pa.duration("us"))])

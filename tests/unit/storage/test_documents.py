@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.document import Document, InputObject, Piece, Shard
 from pipeline.core.errors import InputError, UnreadableError
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import text_input
 from pipeline.storage.documents import (
     DocumentReader,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.documents import list_input, read_piece
 from pipeline.storage.local import LocalStore
 from pipeline.storage.lookup import find_row

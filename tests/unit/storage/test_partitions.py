@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.core.document import Piece
 from pipeline.core.errors import InputError
-from pipeline.core.spec import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.documents import DocumentReader, check_columns, list_input, passed_columns, read_piece
 from pipeline.storage.partitions import partition_values
 from tests.stores import MemoryStore

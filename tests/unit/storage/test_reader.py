@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipeline.core.errors import StorageNotFoundError
 from pipeline.core.outcome import Cause, Outcome, Status
-from pipeline.core.spec import S3Spec
+from pipeline.core.sections import S3Spec
 from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import encode_part, part_footer
