@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.core.errors import BudgetError
 from pipeline.decoding import Guide, Marks, SpanDocument, Vocabulary, compile_grammar, compile_guide, review
 from pipeline.engine.shared_guide import shared_guide_file
-from pipeline.engine.vllm_args import scheduler_name, stock_backend
-from pipeline.engine.vllm_names import check_vllm
+from pipeline.engine.vllm_args import CPU_WORKER, scheduler_name, stock_backend
+from pipeline.engine.vllm_names import check_vllm, is_cpu
 from pipeline.engine.wire import Binding, guide_literal
 from pipeline.spans.finder import SpanFinder
 
@@ -43,6 +43,7 @@ def vllm_arguments(*, async_scheduling: bool = False) -> dict[str, Any]:
         "structured_outputs_config": {"backend": stock_backend("recordmill")},
         "async_scheduling": async_scheduling,
         "scheduler_cls": scheduler_name(is_async=async_scheduling),
+        **({"worker_cls": CPU_WORKER} if is_cpu() else {}),
     }
 
 

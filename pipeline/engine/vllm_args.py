@@ -15,6 +15,7 @@ from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import GuideName, ModelSpec
 
 __all__ = [
+    "CPU_WORKER",
     "check_model",
     "engine_arguments",
     "is_folder",
@@ -23,6 +24,9 @@ __all__ = [
     "set_environment",
     "stock_backend",
 ]
+
+CPU_WORKER = "pipeline.engine.cpu_worker.MaskingCPUWorker"
+"""What vLLM's `worker_cls` names on a CPU."""
 
 _CPU_KV_CACHE_GIB = 2
 
@@ -117,6 +121,7 @@ def engine_arguments(
         # A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM
         # 0.32 on a CPU ("CPU Generator does not use offset"): prompts are read in one step there.
         arguments["enable_chunked_prefill"] = False
+        arguments["worker_cls"] = CPU_WORKER
     if guide_backend != "none":
         arguments["structured_outputs_config"] = {"backend": stock_backend(guide_backend)}
     fields = {field.name for field in dataclasses.fields(known)}

@@ -7,7 +7,7 @@ import importlib.metadata
 
 from pipeline.core.errors import EngineStartError
 
-__all__ = ["TESTED_VERSIONS", "check_vllm", "vllm_version"]
+__all__ = ["TESTED_VERSIONS", "check_vllm", "is_cpu", "vllm_version"]
 
 TESTED_VERSIONS = "0.32 tested, 0.33 read"
 
@@ -24,6 +24,20 @@ _RELIED_ON = (
     ("vllm.v1.metrics.loggers", "PrometheusStatLogger.record"),
     ("vllm.v1.engine.async_llm", "AsyncLLM.from_engine_args"),
 )
+
+_RELIED_ON_CPU = (
+    ("vllm.v1.worker.cpu_worker", "CPUWorker.sample_tokens"),
+    ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.logits"),
+    ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.scheduler_output"),
+)
+"""More, where there is no GPU."""
+
+
+def is_cpu() -> bool:
+    """Whether this vLLM computes without a GPU.  Imports vLLM."""
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu())
 
 
 def vllm_version() -> str:
@@ -43,7 +57,8 @@ def check_vllm() -> None:
         EngineStartError: one line that names what this vLLM lacks, and the versions that were tested.
     """
     version = vllm_version()
-    missing = [f"{module}.{path}" for module, path in _RELIED_ON if not _is_there(module, path)]
+    relied_on = _RELIED_ON + (_RELIED_ON_CPU if is_cpu() else ())
+    missing = [f"{module}.{path}" for module, path in relied_on if not _is_there(module, path)]
     if missing:
         raise EngineStartError(f"vLLM {version} lacks {', '.join(missing)} ({TESTED_VERSIONS})")
 

@@ -16,14 +16,13 @@ from pathlib import Path
 from vllm import AsyncEngineArgs
 from vllm.config import VllmConfig
 from vllm.exceptions import VLLMError
-from vllm.platforms import current_platform
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import GuideName, ModelSpec
 from pipeline.engine.tether import Tether
 from pipeline.engine.vllm_args import engine_arguments, scheduler_name, set_cpu_environment
-from pipeline.engine.vllm_names import vllm_version
+from pipeline.engine.vllm_names import is_cpu, vllm_version
 from pipeline.engine.vllm_progress import EngineCounters, stat_logger
 from pipeline.engine.vllm_requests import reason
 
@@ -98,10 +97,9 @@ def _build(
     model: ModelSpec, guide_backend: GuideName, seed: int, counters: EngineCounters, on_progress: Callable[[], None]
 ) -> AsyncLLM:
     """An engine that is ready to serve.  Blocks for as long as loading takes."""
-    is_cpu = current_platform.is_cpu()
-    if is_cpu:
+    if is_cpu():
         set_cpu_environment()
-    arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu, seed=seed)
+    arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
     try:
         config = AsyncEngineArgs(**arguments).create_engine_config()
         if guide_backend == "recordmill":

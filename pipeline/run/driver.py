@@ -72,6 +72,7 @@ class _Lasts:
     report_at: float = float("-inf")
     fit_at: float = float("-inf")
     start_error: RecordmillError | None = None
+    loss: RecordmillError | None = None
     unplaced: str | None = None
     """Why the last worker that was asked for found no room, unless one has made room since."""
 
@@ -152,7 +153,8 @@ class Driver:
             self._last.fit_at = now
             fleet.wanted = max(1, self._cluster.fits())
         if (reason := fleet.reason_to_give_up()) is not None:
-            raise self._last.start_error or EngineDeadError(f"run {self._run}: {reason}")
+            last = f"; of the last: {self._last.loss}" if self._last.loss else ""
+            raise self._last.start_error or EngineDeadError(f"run {self._run}: {reason}{last}")
         if fleet.ready == 0 and fleet.starting == 0 and self._last.unplaced is not None:
             raise ClusterError(self._last.unplaced)
         for _ in range(fleet.to_start(self._dispatcher.open_tasks)):
@@ -228,6 +230,7 @@ class Driver:
 
     def _lost(self, event: Lost) -> None:
         self._fleet.lost(is_memory=event.is_memory)
+        self._last.loss = event.error
         self._last.unplaced = None
         if event.is_preempted:
             tasks = self._dispatcher.released(event.worker_id)

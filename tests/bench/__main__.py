@@ -46,18 +46,19 @@ BENCHMARKS = (
         "versus-receipts",
         "Whole jobs beside Ray Data LLM and others: real receipts",
         "versus",
-        ("--contenders", "ours;Ray Data LLM;LLM.generate;engine alone"),
+        ("--contenders", "ours;ours, extractive;Ray Data LLM;LLM.generate;validate and retry;engine alone"),
     ),
     Benchmark(
         "versus-notes",
         "The same where the model costs next to nothing: short notes, random weights",
         "versus",
         (
-            *("--workload", "notes", "--documents", "2000"),
-            *("--contenders", "ours;Ray Data LLM;Ray Data LLM, outlines;engine alone"),
+            *("--workload", "notes", "--documents", "3000", "--repeats", "3"),
+            *("--contenders", "ours;Ray Data LLM;LLM.generate;engine alone"),
         ),
     ),
     Benchmark("masks", "What a mask costs", "masks"),
+    Benchmark("apply", "What applying masks costs on a CPU: vLLM's way and ours", "apply"),
     Benchmark(
         "maskbench",
         "MaskBench: which schemas compile, and which instances are told apart",

@@ -220,6 +220,19 @@ def _print(rounds: dict[str, list[Pair]], title: str) -> None:
                 if (other := _median(pairs, key))
             ]
             print(f"{OURS} to {name}:", ", ".join(ratios))
+    if len(base or ()) > 1:
+        print("of each round, tokens/s to", *_by_round(rounds), sep="\n")
+
+
+def _by_round(rounds: dict[str, list[Pair]]) -> list[str]:
+    """Ours to each contender within one round, where both took part in all."""
+    base = rounds[OURS]
+    return [
+        f"  {name}: "
+        + " ".join(f"{mine.tokens_rate / other.tokens_rate:.2f}" for mine, other in zip(base, pairs, strict=True))
+        for name, pairs in rounds.items()
+        if name != OURS and len(pairs) == len(base)
+    ]
 
 
 def _row(pairs: Sequence[Pair]) -> list[str]:
@@ -227,13 +240,20 @@ def _row(pairs: Sequence[Pair]) -> list[str]:
         f"{_median(pairs, 'complete'):.0f}",
         f"{_median(pairs, 'valid'):.0f}",
         f"{_median(pairs, 'start_s'):.1f}",
-        f"{_median(pairs, 'rate'):.2f}",
+        _spread(pairs, "rate", 2),
         f"{_median(pairs, 'valid_rate'):.2f}",
-        f"{_median(pairs, 'tokens_rate'):.0f}",
+        _spread(pairs, "tokens_rate", 0),
         f"{_median(pairs, 'whole_s'):.0f}",
         f"{_median(pairs, 'whole_valid_rate'):.2f}",
         f"{max(pair.whole.peak_bytes for pair in pairs) / 1e9:.1f}",
     ]
+
+
+def _spread(pairs: Sequence[Pair], key: str, digits: int) -> str:
+    """The median, and of several rounds the least and the most."""
+    values = [getattr(pair, key) for pair in pairs]
+    median = f"{statistics.median(values):.{digits}f}"
+    return median if len(values) < 2 else f"{median} ({min(values):.{digits}f}-{max(values):.{digits}f})"
 
 
 def _median(pairs: Sequence[Pair], key: str) -> float:
