@@ -13,7 +13,8 @@ import pyarrow.fs
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.core.errors import StorageError, StorageNotFoundError, UnreadableError
-from pipeline.storage.store import ObjectInfo, glob_matcher, is_glob
+from pipeline.core.globs import glob_matcher, is_glob
+from pipeline.storage.store import ObjectInfo
 
 __all__ = ["MemoryStore", "Trouble"]
 

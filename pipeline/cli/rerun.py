@@ -15,6 +15,7 @@ from pipeline.cli.specs import Endpoint, Region, Set, s3_settings, spec_of
 from pipeline.core.errors import SpecError
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.spec import JobSpec
+from pipeline.run.fingerprint import hidden_settings
 
 __all__ = ["register"]
 
@@ -90,6 +91,5 @@ def _listed(text: str, known: Sequence[str], option: str) -> list[str]:
 
 def _check_secrets(job: JobSpec) -> None:
     """A stored spec holds no secrets; what they stood for has to be said again."""
-    hidden = [key for key, value in job.model.engine.items() if value == "redacted"]
-    if hidden:
-        raise SpecError(f"the stored spec holds no secrets: give --set model.engine.{hidden[0]}=...")
+    if hidden := hidden_settings(job.model.engine, "model.engine"):
+        raise SpecError(f"the stored spec holds no secrets: give --set {hidden[0]}=...")

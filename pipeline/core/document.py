@@ -20,6 +20,8 @@ class Document:
     extra: Mapping[str, Any] = field(default_factory=dict)
     unreadable: str | None = None
     """Why this one row cannot be read although its neighbours can (a line of JSONL that is not JSON)."""
+    note: str | None = None
+    """What was changed in reading it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from pipeline.core.errors import SpecError
+from pipeline.core.globs import glob_matcher, glob_root, is_glob
 from pipeline.core.sections import (
     ClusterSpec,
     DecodingSpec,
@@ -62,7 +63,7 @@ class JobSpec(Section):
         for uri in self.input.uris:
             if placed(uri).startswith(output):
                 raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
-            if output.startswith(placed(re.split(r"[*?\[]", uri)[0])):
+            if output.startswith(placed(glob_root(uri))) or _takes(uri, output):
                 raise ValueError(f"output.uri {self.output.uri!r} lies inside the input {uri!r}")
         if self.rerun is not None and placed(self.rerun.of) == output:
             raise ValueError(f"output.uri {self.output.uri!r} is the run that is to be run again; choose another")
@@ -83,6 +84,11 @@ class JobSpec(Section):
     def effective(self) -> dict[str, Any]:
         """The whole spec with its defaults, as JSON values.  It holds no secret: none can be written into a spec."""
         return self.model_dump(mode="json")
+
+
+def _takes(uri: str, output: str) -> bool:
+    """Whether a pattern takes what a run writes, as `receipts*` would that of `receipts-out/`."""
+    return is_glob(uri) and glob_matcher(placed(uri))(f"{output}parts/part-0.parquet")
 
 
 def parse_spec(raw: object, *, source: str) -> JobSpec:

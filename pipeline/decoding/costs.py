@@ -30,9 +30,8 @@ class Costs:
     index: int
     cost: Array
     far: list[int]
-    gives_way: bool = False
-    """Whether a row of these costs that would forbid everything is that of the exact ones; a cursor over a document
-    sees to that itself."""
+    most: int
+    """The greatest cost of a state that can be closed: a greater limit allows no more."""
     entry: Array | None = None
     """int32[n]: `cost`, and the price of beginning a text that could be null; None where there is no such price."""
     gate: Array | None = None
@@ -63,18 +62,22 @@ class Costs:
             content = np.array(least, np.int64)[holes[:, 1]]
             cost = through_holes(arrays["direct_distance"], arrays["hole_distance"], holes, content).astype(np.int32)
         elif kept is None:
-            return cls(index, cost, arrays["far"].tolist())
+            return cls(index, cost, arrays["far"].tolist(), _greatest(cost))
         if kept is None:
-            return cls(index, cost, _far(arrays, cost, max_token_bytes))
+            return cls(index, cost, _far(arrays, cost, max_token_bytes), _greatest(cost))
         cost = cost + kept
         gate = optional_text if optional_text is not None and optional_text.any() else None
         entry = None if gate is None else cost + TEXT_TOKENS * gate.astype(np.int32)
-        far = _far(arrays, cost if entry is None else entry, max_token_bytes)
-        return cls(index, cost, far, gives_way=least is None, entry=entry, gate=gate)
+        asked = cost if entry is None else entry
+        return cls(index, cost, _far(arrays, asked, max_token_bytes), _greatest(asked), entry=entry, gate=gate)
 
     def has_gate(self, state: int) -> bool:
         """Whether a step from `state` has to ask for more than the cost of the state after it."""
         return self.gate is not None and not self.gate[state]
+
+
+def _greatest(cost: Array) -> int:
+    return int(cost[cost < NEVER].max(initial=0))
 
 
 def optional_text(table: Array, class_of_byte: Array) -> Array:

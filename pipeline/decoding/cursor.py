@@ -29,18 +29,20 @@ class Cursor:
     sequence of legal ids ends in a complete record, on the last token at the latest.
     """
 
-    __slots__ = ("_budget", "_costs", "_ended", "_far", "_guide", "_left", "_row_bytes", "_states", "state")
+    __slots__ = ("_budget", "_costs", "_ended", "_exact", "_far", "_guide", "_left", "_row_bytes", "_states", "state")
 
     def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
         kept = affordable(guide, budget_tokens, reserve, guide.least_tokens)
-        self._start(guide, budget_tokens, guide.closing.costs(kept), guide.least_tokens)
+        self._start(guide, budget_tokens, guide.closing.costs(kept), guide.closing.costs())
 
-    def _start(self, guide: Guide, budget_tokens: int | None, costs: Costs, least_tokens: int) -> None:
+    def _start(self, guide: Guide, budget_tokens: int | None, costs: Costs, exact: Costs) -> None:
+        least_tokens = int(exact.cost[0])
         if budget_tokens is not None and budget_tokens < least_tokens:
             raise ValueError(f"a budget of {budget_tokens} tokens; the least record takes {least_tokens}")
         self._guide = guide
         self._budget = _UNBOUNDED if budget_tokens is None else budget_tokens
         self._costs = costs
+        self._exact = exact
         self._far = costs.far
         self._row_bytes = guide.words * 4
         self.reset()
@@ -81,25 +83,24 @@ class Cursor:
         """Whether an end-of-sequence id was taken."""
         return self._ended
 
-    def _after(self, state: Any, left: int, token_id: int) -> Any:
-        """The state after `token_id`, or `ILLEGAL` where it is illegal with `left` tokens left."""
-        guide = self._guide
+    def _after(self, token_id: int) -> Any:
+        """The state after `token_id`, or `ILLEGAL`."""
+        guide, state = self._guide, self.state
         if token_id in guide.eos_ids:
             return state if guide.is_accepting(state) else ILLEGAL
         target = guide.next_state(state, token_id)
-        if target < 0 or self._far[state] <= left - 1:
+        limit = self._left - 1
+        if target < 0 or self._far[state] <= limit:
             return target
-        if self._costs.cost[target] <= left - 1 and not self._costs.has_gate(state):
+        if self._costs.cost[target] <= limit and not self._costs.has_gate(state):
             return target
-        # The reserve gives way where it would forbid everything, exactly as `tight_row` does.
-        row = guide.tight_row(state, left - 1, self._costs).words
-        return target if row[token_id >> 5] >> (token_id & 31) & 1 else ILLEGAL
+        return target if self._row_within(limit).has(token_id) else ILLEGAL
 
     def advance(self, token_id: int) -> bool:
         """Takes one id; False, and nothing changes, where it is illegal or the sequence has ended."""
         if self._ended:
             return False
-        target = self._after(self.state, self._left, token_id)
+        target = self._after(token_id)
         if target == ILLEGAL:
             return False
         self._ended = token_id in self._guide.eos_ids
@@ -141,7 +142,23 @@ class Cursor:
         limit = self._left - 1
         if self._far[self.state] <= limit:
             return self._guide.row(self.state)
-        return self._guide.tight_row(self.state, limit, self._costs)
+        return self._row_within(limit)
+
+    def _row_within(self, limit: int) -> Row:
+        """The legal ids after which closing costs at most `limit`.
+
+        What is kept back for later fields gives way where it would forbid everything.
+        """
+        row = self._row_of(limit, self._costs)
+        return self._row_of(limit, self._exact) if row.is_empty and self._costs is not self._exact else row
+
+    def _row_of(self, limit: int, costs: Costs) -> Row:
+        return self._fixed_row(self.state, limit, costs)
+
+    def _fixed_row(self, state: int, limit: int, costs: Costs) -> Row:
+        if costs.far[state] <= limit:
+            return self._guide.row(state)
+        return self._guide.tight_row(state, limit, costs)
 
     def write_mask(self, address: int) -> None:
         """Copies the legal ids' bits, `words` 32-bit words, to `address`."""

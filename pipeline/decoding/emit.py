@@ -22,7 +22,7 @@ from pipeline.decoding.numbers import NumberTooFineError
 from pipeline.decoding.open_values import open_value
 from pipeline.decoding.refusals import RefusedError
 from pipeline.decoding.shapes import Arr, Bool, Node, Null, Num, Obj, Shape, Str
-from pipeline.decoding.span_symbols import SPAN_SYMBOL, SpanKind
+from pipeline.decoding.span_symbols import SPAN_SYMBOL, SpanKind, check_spans
 from pipeline.decoding.spelling import booleans, json_in_string, number_language, quoted, string_language
 from pipeline.decoding.strings import any_string, words
 
@@ -111,6 +111,8 @@ class Emitter:
             shapes = self._normalizer.shapes(node)
             self.found.note(path, shapes)
             made = [self._shape(shape, path) for shape in shapes]
+            if self._is_extractive:
+                check_spans(shapes, made)
         except RefusedError as error:
             self.found.refuse(path, str(error))
             if not self._is_lenient:
@@ -242,8 +244,10 @@ class Emitter:
         parts = []
         for shape in self._normalizer.shapes(node):
             match shape:
+                case Str() | Num() if shape.span is not None and self._is_extractive:
+                    raise RefusedError("a key cannot be copied from the document; take Span off the type of the keys")
                 case Str():
-                    parts.append(self._string(shape, path))
+                    parts.append(self._string(replace(shape, span=None), path))
                 case Num():
                     parts.append(quoted(self._number(replace(shape, span=None), path)))
                 case Bool():

@@ -41,14 +41,14 @@ _FORCED_BYTES = 256
 
 
 class Row(NamedTuple):
-    """One mask row: uint32[words], bit i of word j for id 32 j + i, and where it lies in memory."""
+    """One mask row: uint32[words], bit i of word j for id 32 j + i, where it lies in memory, whether it forbids all."""
 
     words: Array
     address: int
+    is_empty: bool = False
 
-    @classmethod
-    def of(cls, words: Array) -> Row:
-        return cls(words, words.ctypes.data)
+    def has(self, token_id: int) -> bool:
+        return bool(self.words[token_id >> 5] >> (token_id & 31) & 1)
 
 
 class Guide:
@@ -89,7 +89,7 @@ class Guide:
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._forced: dict[int, bytes] = {}
         self._lock = threading.Lock()
-        self._saved = [Row.of(row) for row in self._rows]
+        self._saved = [Row(row, row.ctypes.data) for row in self._rows]
         self._row_index: list[int] = self.row_of_state.tolist()
         self.closing.costs()
         self._flat = np.ascontiguousarray(self.table).reshape(-1).data
@@ -179,6 +179,7 @@ class Guide:
 
     def tight_row(self, state: int, limit: int, costs: Costs) -> Row:
         """As `row`, without the ids after which closing would cost more than `limit` tokens."""
+        limit = min(limit, costs.most)
         key = (state, limit, costs.index)
         row = self._tight.get(key)
         if row is None:
@@ -191,8 +192,6 @@ class Guide:
                 self.table, self.class_of_byte, state, cost, gate, limit,
                 trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
             )  # fmt: skip
-            if not words.any() and costs.gives_way:
-                words = self.tight_row(state, limit, self.closing.costs()).words
             row = self._keep(self._tight, key, words, _TIGHT_ROWS_KEPT)
         return row
 
@@ -204,7 +203,7 @@ class Guide:
         return row
 
     def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
-        row = Row.of(words)
+        row = Row(words, words.ctypes.data, not words.any())
         with self._lock:
             if len(cache) >= most:
                 cache.pop(next(iter(cache)))

@@ -22,6 +22,10 @@ from pipeline.decoding.type_keywords import own_layer, own_shapes, types_of
 __all__ = ["Normalizer", "node_key"]
 
 
+_UNHELD = ("contains", "minContains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
+"""Keywords that are checked afterwards."""
+
+
 class Normalizer:
     """Expands nodes of one schema document.
 
@@ -119,7 +123,7 @@ class Normalizer:
         for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
             for name, demand in schema.get(keyword, {}).items():
                 yield keyword, lambda name=name, demand=demand: self._dependent(name, demand)  # type: ignore[misc]
-        for keyword in ("contains", "unevaluatedProperties", "unevaluatedItems", "minContains"):
+        for keyword in _UNHELD:
             if keyword in schema and not (keyword.startswith("unevaluated") and schema[keyword] is True):
                 yield keyword, lambda: _unheld("is checked afterwards")
         if schema.get("uniqueItems"):

@@ -158,8 +158,13 @@ class _Generator(GenerateJsonSchema):
             if value and key not in generated:
                 generated[key] = value
         pattern = schema.get("pattern")
-        if isinstance(pattern, re.Pattern):
-            generated["pattern"] = pattern.pattern
+        if not isinstance(pattern, re.Pattern):
+            return generated
+        flags = pattern.flags & ~re.compile(pattern.pattern).flags
+        if flags & ~re.IGNORECASE:
+            generated.pop("pattern", None)
+            return _noted(generated, f"pattern with {re.RegexFlag(flags)!r}")
+        generated["pattern"] = f"(?i){pattern.pattern}" if flags else pattern.pattern
         return generated
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:

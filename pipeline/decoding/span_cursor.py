@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NoSpanError", "SpanCursor", "Walker"]
 
-_NO_LIMIT = 1 << 30
+_NO_LIMIT = NEVER - 1
+"""The budget that forbids nothing but what can never be closed."""
 
 
 class NoSpanError(ValueError):
@@ -107,11 +108,11 @@ class Walker:
 
     def first_row(self, slack: int) -> Array:
         """The tokens that may begin content, where closing it may take `slack` tokens beyond the first."""
-        key = min(slack, 256)
+        key = min(slack, self.most)
         row = self._first_rows.get(key)
         if row is None:
             row = np.zeros(self._guide.words, np.uint32)
-            self.fill(self.starts, self.lasts, 0, _NO_LIMIT if key == 256 else key, row)
+            self.fill(self.starts, self.lasts, 0, key, row)
             self._first_rows[key] = row
         return row
 
@@ -123,7 +124,7 @@ class SpanCursor(Cursor):
         NoSpanError: the document holds no value for a field that must have one.
     """
 
-    __slots__ = ("_exact", "_walkers", "_words")
+    __slots__ = ("_walkers", "_words")
 
     def __init__(
         self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...], document: SpanDocument
@@ -132,13 +133,13 @@ class SpanCursor(Cursor):
             raise ValueError(f"{len(document.views)} views for {len(guide.span_kinds)} kinds of extractive fields")
         self._walkers = guide.walkers(document)
         least = tuple(walker.least for walker in self._walkers)
-        self._exact = guide.closing.costs((), least)
-        least_tokens = int(self._exact.cost[0])
+        exact = guide.closing.costs((), least)
+        least_tokens = int(exact.cost[0])
         if least_tokens >= NEVER:
             raise NoSpanError(f"the document holds no value for {', '.join(self._missing(guide))}")
         self._words = np.zeros(guide.words, np.uint32)
         kept = affordable(guide, budget_tokens, reserve, least_tokens)
-        self._start(guide, budget_tokens, guide.closing.costs(kept, least), least_tokens)
+        self._start(guide, budget_tokens, guide.closing.costs(kept, least), exact)
 
     def _missing(self, guide: Guide) -> list[str]:
         """Fields that must be copied from the document and for which it holds nothing."""
@@ -182,16 +183,16 @@ class SpanCursor(Cursor):
         """See `Cursor.forced`; content is never forced."""
         return b"" if isinstance(self.state, _Content) else super().forced()
 
-    def _after(self, state: Any, left: int, token_id: int) -> Any:
-        target = self._next(state, token_id)
-        limit = left - 1
+    def _after(self, token_id: int) -> Any:
+        target = self._next(self.state, token_id)
+        limit = self._limit
         if target == ILLEGAL or token_id in self._guide.eos_ids:
             return target
         if self._cost_of(target, self._exact) > limit:
             return ILLEGAL
         if self._costs is self._exact or self._is_ample(limit):
             return target
-        return target if self._row_within(limit).words[token_id >> 5] >> (token_id & 31) & 1 else ILLEGAL
+        return target if self._row_within(limit).has(token_id) else ILLEGAL
 
     def _next(self, state: Any, token_id: int) -> Any:
         """The position after `token_id`, or `ILLEGAL`, whatever is left of the budget."""
@@ -217,42 +218,37 @@ class SpanCursor(Cursor):
             return self._walkers[position.kind].cost(position) + int(costs.cost[position.after])
         return int(costs.cost[position])
 
-    def row(self) -> Row:
-        return self._row_within(self._left - 1)
+    @property
+    def _limit(self) -> int:
+        """The most tokens that closing may take after the next id; a value that the document lacks is never closed."""
+        return min(self._left - 1, _NO_LIMIT)
 
-    def _row_within(self, limit: int) -> Row:
-        """The legal ids; what is kept back for later fields gives way where it would forbid everything."""
-        row = self._row_of(limit, self._costs)
-        return row if self._costs is self._exact or row.words.any() else self._row_of(limit, self._exact)
+    def row(self) -> Row:
+        return self._row_within(self._limit)
 
     def _row_of(self, limit: int, costs: Costs) -> Row:
-        from pipeline.decoding.guide import Row
-
         state = self.state
         if isinstance(state, _Content):
             words = self._fixed_row(state.after, limit, costs).words.copy() if state.is_at_end else self._blank()
             base = int(costs.cost[state.after])
             self._walkers[state.kind].fill(state.positions, state.lasts, base, limit, words)
-            return self._keep(Row, words)
+            return self._keep(words)
         hole = self._guide.hole_of_state.get(state)
         if hole is None:
             return self._fixed_row(state, limit, costs)
         first = self._walkers[hole[0]].first_row(limit - int(costs.cost[hole[1]]))
-        return self._keep(Row, self._fixed_row(state, limit, costs).words | first)
+        return self._keep(self._fixed_row(state, limit, costs).words | first)
 
     def _blank(self) -> Array:
         self._words[:] = 0
         return self._words
 
-    def _keep(self, row: type[Row], words: Array) -> Row:
+    def _keep(self, words: Array) -> Row:
         """The row, kept alive by the cursor while an engine copies it."""
-        self._words = words
-        return row(words, words.ctypes.data)
+        from pipeline.decoding.guide import Row
 
-    def _fixed_row(self, state: int, limit: int, costs: Costs) -> Row:
-        if costs.far[state] <= limit:
-            return self._guide.row(state)
-        return self._guide.tight_row(state, limit, costs)
+        self._words = words
+        return Row(words, words.ctypes.data, not words.any())
 
     @property
     def path(self) -> str | None:
@@ -271,7 +267,7 @@ class SpanCursor(Cursor):
 
     @property
     def is_tightened(self) -> bool:
-        if self._is_ample(self._left - 1):
+        if self._is_ample(self._limit):
             return False
         tight = self.row().words.copy()
-        return not np.array_equal(tight, self._row_within(_NO_LIMIT).words)
+        return not np.array_equal(tight, self._row_of(_NO_LIMIT, self._exact).words)

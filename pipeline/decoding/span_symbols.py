@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.decoding.automata import Dfa
+from pipeline.decoding.refusals import RefusedError
+from pipeline.decoding.shapes import Num, Shape, Str
 
-__all__ = ["SPAN_SYMBOL", "SpanKind"]
+__all__ = ["SPAN_SYMBOL", "SpanKind", "check_spans"]
 
 SPAN_SYMBOL = 256
 """Symbols from here on are no bytes: they stand for the content of an extractive field, by its kind."""
@@ -34,3 +36,22 @@ class SpanKind:
             and self.plain.edges == other.plain.edges
             and self.plain.accepting == other.plain.accepting
         )
+
+
+def check_spans(shapes: Sequence[Shape], made: Sequence[Dfa]) -> None:
+    """Refuses alternatives that a cursor could not tell apart: it follows one kind of copied values, or none.
+
+    Args:
+        shapes: the alternatives of one value.
+        made: their automata.
+
+    Raises:
+        RefusedError: a copied value stands beside others that begin as it does.
+    """
+    for kind, what in ((Str, "strings"), (Num, "numbers")):
+        alike = [item for item in zip(shapes, made, strict=True) if isinstance(item[0], kind) and not item[1].is_empty]
+        is_copied = any(shape.span is not None for shape, _ in alike if isinstance(shape, Str | Num))
+        if is_copied and len({dfa.edges for _, dfa in alike}) > 1:
+            raise RefusedError(
+                f"a copied value beside other {what}, which begin alike; give each its own field, or leave Span off"
+            )

@@ -176,7 +176,7 @@ class _Ways:
 
     def to(self, goals: Array) -> tuple[Array, Array]:
         """Distance uint16[n] and a next state int32[n] to the states where `goals` uint8[n] is set."""
-        from pipeline.decoding.kernels import distances
+        from pipeline.decoding.compile_kernels import distances
 
         trie = self._trie
         found: tuple[Array, Array] = distances(

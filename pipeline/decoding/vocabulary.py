@@ -80,7 +80,7 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """Built once; 255,785 strings take well under a second."""
-        from pipeline.decoding.kernels import build_trie
+        from pipeline.decoding.compile_kernels import build_trie
 
         return Trie(*build_trie(*self._sorted()))
 

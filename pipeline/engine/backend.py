@@ -83,8 +83,9 @@ class MaskRows:
     def address(self, bitmask: torch.Tensor, row: int) -> int:
         base: int = bitmask.data_ptr()
         if base != self.base:
-            self.base = base
+            # The base last: vLLM fills many rows from several threads, and who sees it takes the stride for right.
             self.stride_bytes = bitmask.stride(0) * bitmask.element_size()
+            self.base = base
         return base + row * self.stride_bytes
 
 

@@ -29,7 +29,8 @@ class MaskingCPUWorker(CPUWorker):  # type: ignore[misc]
     """Applies the masks itself, and leaves the rest to vLLM."""
 
     def sample_tokens(self, grammar_output: GrammarOutput | None) -> Any:
-        state = self.model_runner.execute_model_state
+        # vLLM's second model runner, which needs a Triton that knows the CPU, applies masks in a way of its own.
+        state = None if self.use_v2_model_runner else self.model_runner.execute_model_state
         if grammar_output is not None and state is not None:
             rows = _rows(grammar_output, self.model_runner.input_batch.req_ids, state.scheduler_output)
             with torch.inference_mode():

@@ -106,17 +106,26 @@ def drafts_of(manager: StructuredOutputManager) -> ForcedDrafts | None:
     return ForcedDrafts(manager.tokenizer, speculative.num_speculative_tokens)
 
 
-class GuidedScheduler(Scheduler):  # type: ignore[misc]
-    """For platforms without asynchronous scheduling, such as the CPU."""
+class _Guided:
+    """What both kinds do before vLLM's own scheduler, which comes after this in the order of methods."""
+
+    structured_output_manager: StructuredOutputManager
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._guides = install_backend(self.structured_output_manager)
-        self._drafts = drafts_of(self.structured_output_manager)
 
     def add_request(self, request: Request) -> None:
         bind_request(self._guides, request)
-        super().add_request(request)
+        super().add_request(request)  # type: ignore[misc]
+
+
+class GuidedScheduler(_Guided, Scheduler):  # type: ignore[misc]
+    """For platforms without asynchronous scheduling, such as the CPU."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._drafts = drafts_of(self.structured_output_manager)
 
     def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
         if self._drafts is not None:
@@ -132,13 +141,5 @@ class GuidedScheduler(Scheduler):  # type: ignore[misc]
         return self._drafts.ids(grammar.forced())
 
 
-class GuidedAsyncScheduler(AsyncScheduler):  # type: ignore[misc]
+class GuidedAsyncScheduler(_Guided, AsyncScheduler):  # type: ignore[misc]
     """For platforms with asynchronous scheduling."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._guides = install_backend(self.structured_output_manager)
-
-    def add_request(self, request: Request) -> None:
-        bind_request(self._guides, request)
-        super().add_request(request)

@@ -26,6 +26,7 @@ _RELIED_ON = (
 )
 
 _RELIED_ON_CPU = (
+    ("vllm.config", "VllmConfig.use_v2_model_runner"),
     ("vllm.v1.worker.cpu_worker", "CPUWorker.sample_tokens"),
     ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.logits"),
     ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.scheduler_output"),

@@ -72,7 +72,8 @@ class _Lasts:
     report_at: float = float("-inf")
     fit_at: float = float("-inf")
     start_error: RecordmillError | None = None
-    loss: RecordmillError | None = None
+    trouble: RecordmillError | None = None
+    """What the last worker died of, or why it did not start."""
     unplaced: str | None = None
     """Why the last worker that was asked for found no room, unless one has made room since."""
 
@@ -153,8 +154,9 @@ class Driver:
             self._last.fit_at = now
             fleet.wanted = max(1, self._cluster.fits())
         if (reason := fleet.reason_to_give_up()) is not None:
-            last = f"; of the last: {self._last.loss}" if self._last.loss else ""
-            raise self._last.start_error or EngineDeadError(f"run {self._run}: {reason}{last}")
+            if self._last.start_error is not None and not fleet.has_worked:
+                raise self._last.start_error
+            raise EngineDeadError(f"run {self._run}: {reason}; the last: {self._last.trouble}")
         if fleet.ready == 0 and fleet.starting == 0 and self._last.unplaced is not None:
             raise ClusterError(self._last.unplaced)
         for _ in range(fleet.to_start(self._dispatcher.open_tasks)):
@@ -186,9 +188,9 @@ class Driver:
     def _start_failed(self, event: StartFailed) -> None:
         self._fleet.start_failed()
         self._last.unplaced = None
-        self._last.start_error = event.error
+        self._last.start_error = self._last.trouble = event.error
         logger.error("run=%s worker=%s did not start: %s", self._run, event.worker_id, event.error)
-        if isinstance(event.error, EngineStartError) and not self._dispatcher.worker_ids:
+        if isinstance(event.error, EngineStartError) and self._fleet.cannot_start:
             raise event.error
 
     def _finished(self, event: Finished) -> None:
@@ -230,7 +232,7 @@ class Driver:
 
     def _lost(self, event: Lost) -> None:
         self._fleet.lost(is_memory=event.is_memory)
-        self._last.loss = event.error
+        self._last.trouble = event.error
         self._last.unplaced = None
         if event.is_preempted:
             tasks = self._dispatcher.released(event.worker_id)

@@ -11,8 +11,18 @@ from typing import Any
 
 from pipeline.core.spec import JobSpec
 
-__all__ = ["Identity", "differences", "fingerprint_of", "identity_of", "is_secret"]
+__all__ = [
+    "REDACTED",
+    "Identity",
+    "differences",
+    "fingerprint_of",
+    "hidden_settings",
+    "identity_of",
+    "without_secrets",
+]
 
+REDACTED = "redacted"
+"""What stands in a stored spec for the value of a secret."""
 _SECRET = re.compile(r"(hf|api|auth|access)_?(token|key)|secret|password|credential", re.IGNORECASE)
 
 OPERATIONAL_ENGINE_KEYS = frozenset(
@@ -60,8 +70,8 @@ def identity_of(
     effective = spec.effective()
     engine = {
         key: value
-        for key, value in effective["model"]["engine"].items()
-        if key not in OPERATIONAL_ENGINE_KEYS and not is_secret(key)
+        for key, value in without_secrets(effective["model"]["engine"]).items()
+        if key not in OPERATIONAL_ENGINE_KEYS and value != REDACTED
     }
     chosen: dict[str, Any] = {
         "input": {key: effective["input"][key] for key in ("format", "id", "text", "columns", "shard_rows")},
@@ -102,9 +112,27 @@ def differences(
     return tuple(found)
 
 
-def is_secret(key: str) -> bool:
-    """Whether an engine setting of this name may hold a secret, such as `hf_token`."""
-    return _SECRET.search(key) is not None
+def without_secrets(settings: Any) -> Any:
+    """Engine settings without the values whose names say that they may be secrets, such as `hf_token`, at any depth."""
+    if isinstance(settings, Mapping):
+        return {
+            key: REDACTED if _SECRET.search(str(key)) else without_secrets(value) for key, value in settings.items()
+        }
+    return [without_secrets(item) for item in settings] if isinstance(settings, list | tuple) else settings
+
+
+def hidden_settings(settings: Any, place: str) -> list[str]:
+    """The places, with dots, where `without_secrets` hid a value; `place` is that of the settings."""
+    if settings == REDACTED:
+        return [place]
+    inside = (
+        settings.items()
+        if isinstance(settings, Mapping)
+        else enumerate(settings)
+        if isinstance(settings, list | tuple)
+        else ()
+    )
+    return [found for key, value in inside for found in hidden_settings(value, f"{place}.{key}")]
 
 
 def _objects(what: str, uris: Iterable[str]) -> list[str]:

@@ -33,6 +33,8 @@ class Fleet:
     start_failures: int = 0
     losses: int = 0
     replaced: int = 0
+    has_worked: bool = False
+    """Whether any worker was ever ready, so that the job as it stands can start one."""
     concurrency: int = 64
 
     def to_start(self, tasks: int) -> int:
@@ -42,11 +44,20 @@ class Fleet:
     def started(self) -> None:
         self.starting -= 1
         self.ready += 1
+        self.has_worked = True
         self.start_failures = 0
 
     def start_failed(self) -> None:
+        """Where others work, a place at which workers fail again and again is asked for no more."""
         self.starting -= 1
         self.start_failures += 1
+        if self.start_failures >= START_FAILURES_AT_MOST and self.ready:
+            self.wanted = self.ready + self.starting
+
+    @property
+    def cannot_start(self) -> bool:
+        """Whether every worker that was asked for failed to start, and none ever worked."""
+        return not self.has_worked and not self.starting and self.start_failures > 0
 
     def lost(self, *, is_memory: bool) -> None:
         """A ready worker died; one that ran out of memory is followed by workers with half its concurrency."""

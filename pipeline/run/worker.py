@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -122,9 +123,13 @@ class Worker:
             return error
         except RecordmillError as error:
             return error
-        except Exception as error:
-            logger.exception("attempt %s failed", attempt)
-            return EngineError(f"attempt {attempt}: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends one attempt, and is told
+            # What an exception says may hold text of a document: its type and its place are told, no more.
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            place = "".join(traceback.format_tb(error.__traceback__))
+            logger.error("attempt %s failed: %s\n%s", attempt, type(error).__name__, place)
+            return EngineError(f"attempt {attempt}: {type(error).__name__}; the worker's log says where")
 
     async def _attempt(self, task: Task, attempt: str) -> Summary:
         started = time.perf_counter()

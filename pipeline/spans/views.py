@@ -55,7 +55,8 @@ def bounds_of(whole: Folded, kind: BoundsKind = "words") -> Bounds:
     """
     classes, is_mark = _owners(whole.classes)
     is_bound = np.ones(len(classes) + 1, bool)
-    is_glued = is_mark[1:] | ((whole.points[:-1] == _JOINER) & (classes[:-1] >= CharClass.SIGN))
+    is_joined = (whole.points[:-1] == _JOINER) & (classes[:-1] >= CharClass.SIGN) & (classes[1:] > CharClass.FORMAT)
+    is_glued = is_mark[1:] | is_joined
     if kind != "characters":
         is_bound[1:-1] = (classes[1:] != classes[:-1]) | (classes[1:] >= CharClass.SYLLABLE)
     is_bound[1:-1] &= ~is_glued
@@ -103,8 +104,9 @@ def stretches(bounds: Bounds, max_words: int | None, max_length: int | None) -> 
         words = np.append(bounds.words, bounds.walls[-1])
         limit = np.minimum(limit, words[np.minimum(beyond, len(bounds.words))])
     ends_until = _counts(bounds.ends, size)
-    nearest = bounds.ends[ends_until[starts]]
-    farthest = bounds.ends[ends_until[limit] - 1]
+    ends = np.append(bounds.ends, size + 1)  # beyond every limit, for a start after the last end
+    nearest = ends[ends_until[starts]]
+    farthest = ends[ends_until[limit] - 1]
     fits = nearest <= limit
     return starts[fits], nearest[fits], farthest[fits]
 

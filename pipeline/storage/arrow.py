@@ -17,7 +17,7 @@ from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.storage.columns import model_fields
 from pipeline.storage.values import NotStorableError, json_text, stored, well_formed
 
-__all__ = ["AUDIT_FIELDS", "outcomes_table", "record_schema", "storable"]
+__all__ = ["AUDIT_FIELDS", "AUDIT_NAMES", "outcomes_table", "record_schema", "storable"]
 
 _SPAN = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64()), ("is_ambiguous", pa.bool_())])
 
@@ -39,6 +39,7 @@ AUDIT_FIELDS: tuple[pa.Field[Any], ...] = (
 """What every part says of each document, beside the record.  Span offsets count characters of the document's text."""
 
 _ORIGIN = b"recordmill.column"
+AUDIT_NAMES = frozenset(field.name for field in AUDIT_FIELDS)
 _RECORD, _INPUT, _AUDIT = b"record", b"input", b"audit"
 
 

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
+from pipeline.core.globs import glob_root, is_glob
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
-from pipeline.storage.store import ObjectInfo, Store, glob_root, is_glob
+from pipeline.storage.store import ObjectInfo, Store
 
 __all__ = ["DocumentReader", "check_columns", "format_of", "list_input", "list_objects", "passed_columns", "read_piece"]
 

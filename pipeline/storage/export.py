@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import enum
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -11,6 +12,8 @@ import pyarrow.csv as pc_csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pydantic_core import to_json
+
+from pipeline.storage.arrow import AUDIT_NAMES
 
 __all__ = ["ExportFormat", "export_records", "exported_schema"]
 
@@ -50,9 +53,8 @@ def export_records(dataset: ds.Dataset, to: ExportFormat, file: BinaryIO, *, wit
 
 def exported_schema(dataset: ds.Dataset, with_audit: bool) -> pa.Schema:
     """The columns that leave: `_document_id`, those of the record and of the input, and the audit columns if wanted."""
-    return pa.schema(
-        [field for field in dataset.schema if with_audit or field.name == "_document_id" or field.name[:1] != "_"]
-    )
+    left_out = frozenset() if with_audit else AUDIT_NAMES - {"_document_id"}
+    return pa.schema([field for field in dataset.schema if field.name not in left_out])
 
 
 def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
@@ -68,9 +70,14 @@ def _jsonl(batches: Iterator[pa.RecordBatch], file: BinaryIO) -> int:
     count = 0
     for batch in batches:
         for row in batch.to_pylist(maps_as_pydicts="lossy"):
-            file.write(to_json(row) + b"\n")
+            file.write(_json(row) + b"\n")
         count += batch.num_rows
     return count
+
+
+def _json(value: Any) -> bytes:
+    """Bytes as base64 of the alphabet for URLs; NaN and infinities, for which JSON has no numbers, as strings."""
+    return to_json(value, bytes_mode="base64", inf_nan_mode="strings")
 
 
 def _csv(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
@@ -99,7 +106,9 @@ def _flattened(column: Any, kind: pa.DataType) -> Any:
 
 def _cell(value: Any) -> str:
     if isinstance(value, list | dict):
-        return to_json(value).decode()
+        return _json(value).decode()
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
     text = value if isinstance(value, str) else str(value)
     if isinstance(value, str) and text.startswith(_FORMULA_STARTS):
         return f"'{text}"

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
-from pipeline.storage.store import ObjectInfo, glob_matcher, glob_root, is_glob
+from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -139,12 +140,18 @@ def _walk(root: str) -> list[str]:
         if not isinstance(error, FileNotFoundError):
             raise error
 
-    return [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(root, onerror=refuse)
-        for name in names
-        if not name.startswith(_LEFTOVER)
-    ]
+    found: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
+        status = os.stat(folder)
+        # A folder that links lead to twice is taken once, and a loop of links ends.
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders.sort()
+        found += [os.path.join(folder, name) for name in names if not name.startswith(_LEFTOVER)]
+    return found
 
 
 def _info(path: str) -> ObjectInfo:

@@ -21,6 +21,7 @@ from pipeline.storage.store import ObjectInfo, Store
 __all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
 
 _DAMAGE = (pa.ArrowException, OSError, ValueError)
+_BEYOND = object()
 _BUFFER_BYTES = 8 * 1024 * 1024
 _BATCH_BYTES = 8 * 1024 * 1024
 _BATCH_ROWS = 8
@@ -226,10 +227,13 @@ def _decoded(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Docu
         _refuse(name, error)
     for row in range(batch.num_rows):
         key, text = columns[spec.id][row], columns[spec.text][row]
+        extra = {column: columns[column][row] for column in spec.columns}
+        beyond = [column for column, value in extra.items() if value is _BEYOND]
         yield Document(
             document_id=None if key is None else _text(key),
             text=None if text is None else _text(text),
-            extra={column: columns[column][row] for column in spec.columns},
+            extra={**extra, **dict.fromkeys(beyond)},
+            note=f"{', '.join(beyond)}: beyond the years 1 to 9999, null here" if beyond else None,
         )
 
 
@@ -242,7 +246,18 @@ def _values(array: pa.Array[Any]) -> list[Any]:
         raw = array.cast(kind).cast(pa.large_binary())
         return [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
     plain: Any = array.cast(kind, safe=False)
-    return list(plain.to_pylist())
+    try:
+        return list(plain.to_pylist())
+    except (OverflowError, ValueError):
+        return [_python_value(value) for value in plain]
+
+
+def _python_value(value: pa.Scalar[Any]) -> Any:
+    """Dates and times may lie where Python has none: a year of five digits, infinity."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return _BEYOND
 
 
 def _text(value: Any) -> str:

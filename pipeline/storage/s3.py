@@ -21,9 +21,10 @@ from botocore import exceptions as boto
 from s3fs import S3FileSystem
 
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
+from pipeline.core.globs import glob_matcher, glob_root, is_glob
 from pipeline.core.sections import S3Spec
 from pipeline.storage.ranged import ranged_input
-from pipeline.storage.store import ObjectInfo, glob_matcher, glob_root, is_glob
+from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
     import pyarrow.fs

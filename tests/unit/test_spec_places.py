@@ -29,6 +29,9 @@ def _spec(source: Any, output: str) -> None:
         (["other/", "documents/"], "./documents/out"),
         ("s3://b/in/", "s3://b/in/out/"),
         ("s3://b/in/", "s3://b/"),
+        ("s3://b/receipts*", "s3://b/receipts-out/"),
+        ("s3://b/2024-*/", "s3://b/2024-out/"),
+        ("./receipts*", "receipts-out/"),
     ],
 )
 def test_one_inside_the_other_is_refused(
@@ -44,7 +47,19 @@ def test_one_inside_the_other_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("source", "output"), [("documents/", "documents-out/"), ("s3://b/in/", "s3://b/in-out/"), ("a/in", "a/out")]
+    ("source", "output"),
+    [
+        ("documents/", "documents-out/"),
+        ("s3://b/in/", "s3://b/in-out/"),
+        ("a/in", "a/out"),
+        ("s3://b/receipts*", "s3://b/out/receipts/"),
+        ("s3://b/receipts-[0-9]*", "s3://b/receipts-out/"),
+    ],
 )
 def test_beside_each_other_is_fine(source: str, output: str) -> None:
     _spec(source, output)
+
+
+def test_a_pattern_that_is_none_is_said_so() -> None:
+    with pytest.raises(SpecError, match=r"docs/\*\*\.parquet.*is no pattern"):
+        _spec("s3://b/docs/**.parquet", "s3://b/out/")

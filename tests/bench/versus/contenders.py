@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.core.outcome import RECORD_STATUSES, Cause, Status
 from pipeline.run.parse import strip_fence
+from tests.bench.job import CHECKOUT
 from tests.bench.versus.ray_data import file_system, ray_data
 from tests.bench.versus.task import WORKLOADS, Result, Task, is_valid, judged
 
@@ -29,7 +30,6 @@ ATTEMPTS = 3
 def ours(task: Task, **decoding: Any) -> Result:
     """A whole run, S3 to S3."""
     from pipeline import read_records, run_job
-    from tests.bench.receipts import CHECKOUT
 
     spec = task.spec("recordmill", **decoding)
     ended = run_job(spec, base=CHECKOUT)

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
 from pipeline.core.sections import GuideName
-from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.core.spec import JobSpec
 from pipeline.run.parse import strip_fence
 from pipeline.run.preflight import Job, prepare_job
-from tests.bench.receipts import CHECKOUT, DATA, EXAMPLES
+from tests.bench.job import CHECKOUT, bench_spec
+from tests.bench.receipts import DATA, EXAMPLES
 from tests.bench.versus.note import notes
 
 __all__ = ["WORKLOADS", "Result", "Task", "Workload", "is_valid", "judged"]
@@ -74,7 +75,7 @@ class Task:
             "enable_prefix_caching": True,
         }
         if self.has_gpu:
-            return {**common, "gpu_memory_utilization": 0.85}
+            return {**common, "enforce_eager": False, "gpu_memory_utilization": 0.85}
         return {**common, "enforce_eager": True, "enable_chunked_prefill": False}
 
     @property
@@ -85,25 +86,25 @@ class Task:
     def spec(self, guide: GuideName = "none", **decoding: Any) -> JobSpec:
         """The job as this system writes it down."""
         work = WORKLOADS[self.workload]
-        return parse_spec(
-            {
-                "name": f"versus-{self.workload}",
-                "input": {"uri": self.input_uri},
-                "record": work.record,
-                "prompt": dict(work.prompt),
-                "model": {"name": self.model_folder, "engine": self.engine},
-                "decoding": {"guide": guide, "max_tokens": work.max_tokens, "extractive": False, **decoding},
-                "truncation": {"policy": "close" if guide == "recordmill" else "reject"},
-                "output": {"uri": self.output_uri},
-                "cluster": {
-                    "engines": 1,
-                    "gpus_per_engine": int(self.has_gpu),
-                    "cpus_per_engine": 1 if self.has_gpu else os.cpu_count(),
-                    "concurrency": self.max_num_seqs,
-                },
-                "s3": {"endpoint_url": self.endpoint_url, "region": self.region},
+        cpus = 1 if self.has_gpu else os.cpu_count()
+        return bench_spec(
+            f"versus-{self.workload}",
+            record=work.record,
+            prompt=work.prompt,
+            model=self.model_folder,
+            engine=self.engine,
+            decoding={"guide": guide, "max_tokens": work.max_tokens, "extractive": False, **decoding},
+            truncation={"policy": "close" if guide == "recordmill" else "reject"},
+            at_once=self.max_num_seqs,
+            input={"uri": self.input_uri},
+            output={"uri": self.output_uri},
+            cluster={
+                "engines": 1,
+                "gpus_per_engine": int(self.has_gpu),
+                "cpus_per_engine": cpus,
+                "concurrency": self.max_num_seqs,
             },
-            source=self.workload,
+            s3={"endpoint_url": self.endpoint_url, "region": self.region},
         )
 
     def job(self) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -113,6 +114,20 @@ ENTRIES: tuple[Entry, ...] = (
             instances=_INSTANCES.get(name),
         )
         for name, pattern in PATTERNS.items()
+    ),
+    entry("pattern_compiled", _text(pattern=re.compile(r"^[a-d]{2,4}$")), "str", "pattern"),
+    entry(
+        "pattern_compiled_ignore_case",
+        _text(pattern=re.compile(r"^[a-d]{2,4}$", re.IGNORECASE)),
+        *("str", "pattern"),
+        instances=st.from_regex(re.compile("[a-dA-D]{2,4}"), fullmatch=True),
+    ),
+    entry(
+        "pattern_compiled_verbose",
+        _text(pattern=re.compile(r"^ [a-d]{2} # two $", re.VERBOSE), max_length=6),
+        *("str", "pattern", "length"),
+        may_widen=True,
+        instances=st.from_regex(re.compile("[a-d]{2}"), fullmatch=True),
     ),
     entry("pattern_max", _text(pattern=r"^[a-z ]*$", max_length=6), "str", "pattern", "length"),
     entry("pattern_min_max", _text(pattern=r"^(?:ab)*c?$", min_length=3, max_length=7), "str", "pattern", "length"),

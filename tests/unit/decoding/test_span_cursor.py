@@ -7,7 +7,7 @@ import json
 import re
 from decimal import Decimal
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from pipeline import Span
+from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding import Guide, NoSpanError, SpanDocument, SpanView, compile_grammar, compile_guide, review
 from pipeline.decoding.span_document import view_of_values
 from tests.unit.decoding.support import EOS, legal_ids, vocabulary
@@ -154,3 +155,58 @@ def test_the_plain_grammar_of_the_same_model_needs_no_document() -> None:
     plain = compile_guide(compile_grammar(Receipt, extractive=False), vocabulary())
     assert plain.span_kinds == ()
     assert plain.cursor(plain.least_tokens).least_left == plain.least_tokens
+
+
+NO_DAY = "ABC SDN\n12.50 total"
+START = b'{"company":"ABC","day":'
+
+
+@pytest.mark.parametrize("budget", [None, 70_000, 400])
+def test_a_value_that_the_document_lacks_is_never_begun_and_no_budget_is_to_blame(budget: int | None) -> None:
+    cursor = guide().cursor(budget, document=_document(NO_DAY))
+    for byte in START:
+        assert not cursor.is_tightened
+        assert cursor.advance(4 + byte)
+    assert {guide().decode((token_id,))[:1] for token_id in legal_ids(cursor.row().words, guide().vocab_size)} == {b"n"}
+    assert not cursor.advance(4 + ord('"'))
+    text = b'null,"total":12.50,"items":[],"note":""}'
+    marks = review(guide(), [4 + byte for byte in START + text], budget, document=_document(NO_DAY))
+    assert marks.is_complete
+    assert marks.first_tightened is None
+
+
+def test_a_long_stretch_is_not_begun_where_it_cannot_be_ended() -> None:
+    """The mask and `advance` agree where the room is above 256 tokens and the document's one line above that."""
+    line = "x" * 600
+    document = SpanDocument((view_of_values([(line.encode(), 0, 600), (b"ab", 601, 603)]),) * 3)
+    span_guide = compile_guide(compile_grammar(Item), vocabulary())
+    document = SpanDocument(document.views[: len(span_guide.span_kinds)])
+    cursor = span_guide.cursor(500, document=document)
+    assert all(cursor.advance(4 + byte) for byte in b'{"name":"')
+    for token_id in legal_ids(cursor.row().words, span_guide.vocab_size):
+        assert cursor.validate([token_id]) == [token_id]
+    assert not cursor.advance(4 + ord("x"))
+
+
+class DateOrText(BaseModel):
+    when: Annotated[dt.date | str, Span()]
+
+
+class TextOrKeyword(BaseModel):
+    company: Annotated[str, Span()] | Literal["unknown"]
+
+
+class ByName(BaseModel):
+    sums: dict[Annotated[str, Span()], int]
+
+
+@pytest.mark.parametrize("record", [DateOrText, TextOrKeyword])
+def test_copied_values_beside_others_that_begin_alike_are_refused(record: type[BaseModel]) -> None:
+    with pytest.raises(SchemaRefusedError, match=r"(when|company).*beside other strings"):
+        compile_grammar(record)
+    assert compile_grammar(record, extractive=False).fields
+
+
+def test_a_key_cannot_be_copied() -> None:
+    with pytest.raises(SchemaRefusedError, match=r"sums.*take Span off"):
+        compile_grammar(ByName)

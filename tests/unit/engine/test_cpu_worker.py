@@ -53,27 +53,38 @@ class Sampler:
         return self.execute_model_state.logits
 
 
+def _worker(runner: Any) -> Any:
+    worker = MaskingCPUWorker.__new__(MaskingCPUWorker)
+    worker.use_v2_model_runner = False
+    worker.model_runner = runner
+    return worker
+
+
 @settings(max_examples=200, deadline=None)
 @given(steps())
 def test_logits_are_those_that_vllm_would_have_sampled_from(step: tuple[Any, Any, Any, Any]) -> None:
     logits, scheduled, guides, batch = step
     expected = logits.clone()
     apply_grammar_bitmask(scheduled, guides, batch, expected)
-    worker = MaskingCPUWorker.__new__(MaskingCPUWorker)
-    worker.model_runner = Sampler(logits, scheduled, batch)
+    worker = _worker(Sampler(logits, scheduled, batch))
     masked = worker.sample_tokens(guides)
     assert worker.model_runner.mask is None
     assert torch.equal(masked, expected)
 
 
 def test_a_step_without_guides_is_left_to_vllm() -> None:
-    worker = MaskingCPUWorker.__new__(MaskingCPUWorker)
     logits = torch.zeros(1, IDS)
-    worker.model_runner = Sampler(logits, SimpleNamespace(scheduled_spec_decode_tokens={}), None)
+    worker = _worker(Sampler(logits, SimpleNamespace(scheduled_spec_decode_tokens={}), None))
     assert torch.equal(worker.sample_tokens(None), torch.zeros(1, IDS))
     worker.model_runner.execute_model_state = None
     worker.model_runner.sample_tokens = lambda grammar_output: grammar_output
     assert worker.sample_tokens("kept") == "kept"
+
+
+def test_the_model_runner_that_masks_by_itself_is_left_alone() -> None:
+    worker = _worker(SimpleNamespace(sample_tokens=lambda grammar_output: grammar_output))
+    worker.use_v2_model_runner = True
+    assert worker.sample_tokens("its masks") == "its masks"
 
 
 def test_ids_that_do_not_fill_the_last_word_leave_the_next_row_alone() -> None:

@@ -45,6 +45,8 @@ class Faults:
     start: float = 0.0
     """Chance that a worker does not start."""
     start_error: Callable[[], RecordmillError] = lambda: EngineError("no start")
+    bad_starts: frozenset[str] = frozenset()
+    """Workers that do not start."""
     bad_workers: frozenset[str] = frozenset()
     """Workers on which every task fails."""
     memory_deaths: int = 0
@@ -84,7 +86,7 @@ class SimulatedCluster:
         self.started.append(concurrency)
         if len(self.queues) >= self.room:
             self._refuse(Unplaced(worker_id, "no room"))
-        elif self.rng.random() < self.faults.start:
+        elif worker_id in self.faults.bad_starts or self.rng.random() < self.faults.start:
             self._refuse(StartFailed(worker_id, self.faults.start_error()))
         else:
             self.queues[worker_id] = []

@@ -148,7 +148,7 @@ def test_a_worker_that_fails_while_others_work_is_replaced() -> None:
 
 def test_workers_that_always_die_end_the_run() -> None:
     cluster = SimulatedCluster(2, Faults(death=1.0))
-    with pytest.raises(EngineDeadError, match=r"died in a row .*; of the last: it died"):
+    with pytest.raises(EngineDeadError, match=r"died in a row .*; the last: it died"):
         simulate(_ledger(*([5] * 400)), cluster, engines=2).driver.run()
     assert len(cluster.started) < 40
 
@@ -157,6 +157,33 @@ def test_workers_that_never_start_end_the_run_with_their_reason() -> None:
     cluster = SimulatedCluster(2, Faults(start=1.0))
     with pytest.raises(EngineError, match="no start"):
         simulate(_ledger(5, 5), cluster, engines=2).driver.run()
+
+
+def test_a_replacement_that_does_not_start_is_tried_again() -> None:
+    """Hours into a run a port may be taken or a hub be away: that is no fault of the job's."""
+    faults = Faults(
+        memory_deaths=1, bad_starts=frozenset({"w1", "w2"}), start_error=lambda: EngineStartError("port taken")
+    )
+    ledger = _ledger(*([5] * 30))
+    simulate(ledger, SimulatedCluster(1, faults), engines=1).driver.run()
+    assert ledger.is_complete
+
+
+def test_replacements_that_never_start_leave_a_run_that_can_be_resumed() -> None:
+    lost = frozenset(f"w{number}" for number in range(1, 20))
+    faults = Faults(memory_deaths=1, bad_starts=lost, start_error=lambda: EngineStartError("port taken"))
+    with pytest.raises(EngineDeadError, match=r"failed to start.*; the last: port taken") as caught:
+        simulate(_ledger(*([5] * 30)), SimulatedCluster(1, faults), engines=1).driver.run()
+    assert caught.value.exit_code == 3
+
+
+def test_a_place_where_no_worker_starts_does_not_end_the_run_nor_is_it_asked_for_ever() -> None:
+    bad = frozenset(f"w{number}" for number in range(400) if number != 1)
+    faults = Faults(bad_starts=bad, start_error=lambda: EngineStartError("no GPU memory"))
+    ledger, cluster = _ledger(*([500] * 60)), SimulatedCluster(2, faults)
+    simulate(ledger, cluster, engines=2).driver.run()
+    assert ledger.is_complete
+    assert len(cluster.started) < 6
 
 
 def test_an_engine_that_cannot_start_as_configured_is_not_tried_again() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.spec import JobSpec, parse_spec
-from pipeline.run.fingerprint import differences, fingerprint_of, identity_of
+from pipeline.run.fingerprint import differences, fingerprint_of, hidden_settings, identity_of, without_secrets
 
 SCHEMA = {"properties": {"shop": {"type": "string"}, "total": {"type": "number"}}}
 ETAGS = {"s3://b/in/a.parquet": "1", "s3://b/in/b.parquet": "2"}
@@ -91,3 +91,11 @@ def test_every_difference_is_named() -> None:
 def test_the_same_run_differs_in_nothing() -> None:
     identity = identity_of(_spec(), schema=SCHEMA, template=None, prompt="p", guide="g")
     assert differences(identity, identity, ETAGS, ETAGS) == ()
+
+
+def test_a_secret_that_is_rotated_changes_nothing_at_any_depth() -> None:
+    first, second = (
+        _fingerprint(_spec(model={"name": "m", "engine": {"extra": {"api_key": key, "threads": 2}}})) for key in "ab"
+    )
+    assert first == second
+    assert hidden_settings(without_secrets({"extra": [{"api_key": "a"}]}), "engine") == ["engine.extra.0.api_key"]

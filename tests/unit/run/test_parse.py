@@ -24,6 +24,10 @@ class Bill(BaseModel):
     lines: Annotated[list[Line], Field(alias="positions")] = []
 
 
+class OwnError(Exception):
+    """As libraries have them: no ValueError."""
+
+
 class Touchy(BaseModel):
     value: int
 
@@ -32,6 +36,10 @@ class Touchy(BaseModel):
     def _check(cls, value: int) -> int:
         if value < 0:
             raise ValueError("negative")
+        if value == 7:
+            raise OwnError("seven")
+        if value == 8:
+            return next(number for number in [] if number)
         return 1 // value
 
 
@@ -60,6 +68,8 @@ def test_a_record_is_given_by_field_name_with_python_values() -> None:
         ("{}", Cause.VALIDATOR, "value: Field required"),
         ('{"value":-1}', Cause.VALIDATOR, "negative"),
         ('{"value":0}', Cause.VALIDATOR, "ZeroDivisionError"),
+        ('{"value":7}', Cause.VALIDATOR, "OwnError"),
+        ('{"value":8}', Cause.VALIDATOR, "StopIteration"),
     ],
 )
 def test_a_refusal_says_which_kind_and_why(text: str, cause: Cause, words: str) -> None:

@@ -192,3 +192,10 @@ def test_a_document_without_visible_text_has_no_candidates(text: str, kind: str)
 )  # fmt: skip
 def test_whole_lines_begin_and_end_with_what_can_be_seen_of_them(text: str, within: str, values: list[str]) -> None:
     assert [found[0] for found in found_in(text, {"type": "string", "within": within, "lines": True})] == values
+
+
+@pytest.mark.parametrize("text", ["a\n👨\u200d\n", ".\u200d\n", "👨\u200d", "x .\u200d \u200d\n\n", "👨\u200d\0b"])
+def test_a_joiner_that_joins_nothing_is_no_trouble(text: str) -> None:
+    """Fails when a sign and a joiner are glued to what cannot be seen: the sign would have no end."""
+    said = {value for value, _, _ in found_in(text, {"type": "string"})}
+    assert any("👨" in value or "." in value for value in said)

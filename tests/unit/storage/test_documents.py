@@ -77,6 +77,29 @@ def test_a_listing_says_what_the_footers_say() -> None:
     assert second.size_bytes == store.list(DOCS)[1].size_bytes
 
 
+@pytest.mark.parametrize(
+    "days",
+    [
+        pa.array([20_000, 10_000_000, None], pa.date32()),
+        pa.array([20_000, -800_000, 1], pa.date32()),
+        pa.array([1, 2**62, 2], pa.timestamp("us")),
+        pa.array([1, 2**62, 2], pa.timestamp("us", "UTC")),
+        pa.array([1, 2**40, 2], pa.timestamp("s")),
+        pa.array([[1], [2**62], []], pa.list_(pa.timestamp("ms"))),
+        pa.array([1, 2**62, 2], pa.duration("ms")),
+    ],
+    ids=str,
+)
+def test_a_passed_value_that_python_cannot_hold_costs_no_row(days: Any) -> None:
+    """A year of five digits is a typo that Spark writes."""
+    spec = SPEC.model_copy(update={"columns": ("day",)})
+    first, second, third = _all(_store(a__parquet=_parquet(_rows(3).append_column("day", days))), spec)
+    assert first.extra["day"] is not None
+    assert first.note is None
+    assert second == Document("d1", "text 1", {"day": None}, note="day: beyond the years 1 to 9999, null here")
+    assert third.note is None
+
+
 def test_rows_come_in_order_with_ids_and_texts() -> None:
     documents = _all(_store(a__parquet=_parquet(_rows(300), row_group_size=128)))
     assert [document.document_id for document in documents] == [f"d{n}" for n in range(300)]
@@ -424,6 +447,17 @@ class TestLines:
         [document] = _all(store, spec)
         assert document.extra == {"source": "s", "meta": '{"k":[1]}', "absent": None}
         assert passed_columns(store, list_input(store, spec), spec) == dict.fromkeys(spec.columns, pa.string())
+
+    @pytest.mark.parametrize(
+        "meta", ['{"t": "\\ud83d"}', '["\\udfff"]', "NaN", '{"a": -Infinity}', "[" * 900 + "]" * 900]
+    )
+    def test_whatever_a_passed_column_holds_its_row_is_given(self, meta: str) -> None:
+        spec = SPEC.model_copy(update={"columns": ("meta",)})
+        lines = [f'{{"document_id": "{name}", "text": "t", "meta": {meta}}}' for name in "ab"]
+        documents = _all(_store(a__jsonl="\n".join(lines).encode()), spec)
+        assert [document.document_id for document in documents] == ["a", "b"]
+        for document in documents:
+            assert document.unreadable or json.loads(document.extra["meta"]) is not None
 
     def test_a_wrong_key_is_an_error_that_shows_the_keys(self) -> None:
         store = _store(a__jsonl=b'{"id": "a", "text": ""}\n')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from decimal import Decimal
 
 import pyarrow as pa
@@ -58,3 +59,31 @@ def test_numbers_are_numbers_and_nested_values_json() -> None:
         }
     )
     assert _csv(table)[1] == ["d", "-1.50", "-3", '[{"name":"=1+1"}]']
+
+
+def test_columns_of_the_input_stay_whatever_they_are_called() -> None:
+    """Only audit columns are left out; Elasticsearch and MongoDB give names that begin as theirs do."""
+    table = pa.table({"_document_id": ["d"], "_source": ["s"], "_day": ["1"], "_status": ["valid"], "_spans": [[]]})
+    assert _csv(table)[0] == ["_document_id", "_source", "_day"]
+
+
+def test_bytes_are_base64_and_what_is_no_number_is_a_string() -> None:
+    table = pa.table(
+        {
+            "_document_id": ["d"],
+            "key": pa.array([b"\x8f\x00" * 8], pa.binary(16)),
+            "raw": [b"\xff"],
+            "rate": [float("nan")],
+            "rates": [[float("inf")]],
+        }
+    )
+    file = io.BytesIO()
+    export_records(ds.dataset(table), ExportFormat.JSONL, file)
+    assert json.loads(file.getvalue(), parse_constant=pytest.fail) == {
+        "_document_id": "d",
+        "key": "jwCPAI8AjwCPAI8AjwCPAA==",
+        "raw": "_w==",
+        "rate": "NaN",
+        "rates": ["Infinity"],
+    }
+    assert _csv(table)[1] == ["d", "jwCPAI8AjwCPAI8AjwCPAA==", "_w==", "nan", '["Infinity"]']

@@ -63,3 +63,17 @@ def test_a_folder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatc
 def test_an_s3_uri_is_not_a_file() -> None:
     with pytest.raises(StorageNotFoundError, match="one kind of store"):
         LocalStore().list("s3://bucket/docs/")
+
+
+def test_linked_folders_are_walked_once_and_loops_end(tmp_path: Path) -> None:
+    """Fails when links to folders are not followed: their documents would be missing without a word."""
+    archive, data = tmp_path / "archive", tmp_path / "data"
+    archive.mkdir()
+    data.mkdir()
+    (archive / "old.parquet").write_bytes(b"1")
+    (data / "new.parquet").write_bytes(b"2")
+    (data / "2024").symlink_to(archive)
+    (data / "again").symlink_to(archive)
+    (archive / "back").symlink_to(data)
+    found = [item.uri for item in LocalStore().list(str(data))]
+    assert found == [str(data / "2024" / "old.parquet"), str(data / "new.parquet")]
