@@ -42,7 +42,7 @@ AUDIT_MEANINGS = {
     "_output_tokens": "Tokens of the generation that was kept.",
     "_budget_tokens": "The most it could have taken.",
     "_slack_tokens": "Tokens left of the budget when it ended.",
-    "_shaped_fields": "Paths of the fields that the budget shaped, as `items[2].amount`.",
+    "_shaped_fields": "Paths of the fields that the budget shaped, as `items[].amount`.",
     "_spans": "Where each extractive value stands: characters `[start, end)` of the document's text.",
     "_attempt": "The attempt that wrote the row: submission, shard and number.",
     "_engine": "What generated it, and in which version.",

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic_core import to_jsonable_python
 from rich.console import Console
 
 from pipeline.core.errors import InputError
+from pipeline.report.text import json_values
 
-__all__ = ["columns_as_json", "notes", "print_json", "quiet_logs", "whole_file", "write_page"]
+__all__ = ["notes", "print_json", "quiet_logs", "whole_file", "write_page"]
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))  # noqa: T201
-
-
-def columns_as_json(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Input columns that are passed through, as JSON values: bytes in base64, since they need not be text."""
-    found: dict[str, Any] = to_jsonable_python(dict(extra), fallback=str, bytes_mode="base64")
-    return found
+    print(json.dumps(json_values(value), indent=2, ensure_ascii=False))  # noqa: T201
 
 
 def notes() -> Console:
@@ -48,6 +42,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         partial.replace(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):  # where its folder is none, nothing is left of it
+            partial.unlink(missing_ok=True)
 
 
 def write_page(path: Path, page: str) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 from rich.console import Console
 
-from pipeline.cli.output import columns_as_json, notes, print_json, quiet_logs, write_page
+from pipeline.cli.output import notes, print_json, quiet_logs, write_page
 from pipeline.cli.specs import Json, Set, SpecPath, load_spec
 from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome
@@ -79,26 +78,22 @@ def _facts(job: JobSpec, engine: str, documents: int) -> list[tuple[str, str]]:
 
 
 def _as_dict(document: Document, outcome: Outcome) -> dict[str, object]:
-    found: dict[str, object] = to_jsonable_python(
-        {
-            "document_id": outcome.document_id,
-            "status": outcome.status.value,
-            "cause": outcome.cause,
-            "detail": outcome.detail,
-            "record": outcome.record,
-            "raw": outcome.raw,
-            "prompt_tokens": outcome.prompt_tokens,
-            "output_tokens": outcome.output_tokens,
-            "budget_tokens": outcome.budget_tokens,
-            "slack_tokens": outcome.slack_tokens,
-            "shaped_fields": outcome.shaped_fields,
-            "spans": outcome.spans,
-            "text": document.text,
-            "columns": columns_as_json(outcome.extra),
-        },
-        fallback=str,
-    )
-    return found
+    return {
+        "document_id": outcome.document_id,
+        "status": outcome.status.value,
+        "cause": outcome.cause,
+        "detail": outcome.detail,
+        "record": outcome.record,
+        "raw": outcome.raw,
+        "prompt_tokens": outcome.prompt_tokens,
+        "output_tokens": outcome.output_tokens,
+        "budget_tokens": outcome.budget_tokens,
+        "slack_tokens": outcome.slack_tokens,
+        "shaped_fields": outcome.shaped_fields,
+        "spans": outcome.spans,
+        "text": document.text,
+        "columns": outcome.extra,
+    }
 
 
 @contextmanager

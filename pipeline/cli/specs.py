@@ -37,7 +37,7 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
         raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none, bytes that are no UTF-8
         place = getattr(error, "problem_mark", None)
         where = f" at line {place.line + 1}, column {place.column + 1}" if place is not None else ""
         raise SpecError(f"{path}: not YAML{where}: {getattr(error, 'problem', None) or error}") from error
@@ -61,7 +61,7 @@ def _override(raw: Any, override: str) -> None:
         raise SpecError(f"--set {override!r}: write KEY=VALUE, as decoding.max_tokens=512")
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise SpecError(f"--set {override!r}: the value is not YAML") from error
     *parents, last = key.split(".")
     section = raw

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic_core import to_jsonable_python
 
-from pipeline.cli.output import columns_as_json, notes, print_json, write_page
+from pipeline.cli.output import notes, print_json, write_page
 from pipeline.cli.preview import extraction_bar
 from pipeline.cli.specs import Json, Set, SpecPath, load_spec
 
@@ -48,9 +47,7 @@ def trace_command(
     with extraction_bar():
         found = trace(job, Path.cwd(), document, with_unguided=unguided)
     if as_json:
-        shown = asdict(found.trace)
-        shown["outcome"]["extra"] = columns_as_json(found.trace.outcome.extra)
-        print_json(to_jsonable_python(shown, fallback=str))
+        print_json(asdict(found.trace))
         return 0
     facts = [
         ("Record", job.record),

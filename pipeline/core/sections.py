@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import to_jsonable_python
 
 from pipeline.core.outcome import Cause, Status
 
@@ -109,6 +110,13 @@ class Example(Section):
     """A document's text."""
     record: dict[str, Any]
     """What it should give; it must satisfy the record type."""
+
+    @field_validator("record")
+    @classmethod
+    def _record(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """YAML makes dates of what looks like one."""
+        plain: dict[str, Any] = to_jsonable_python(value)
+        return plain
 
 
 class PromptSpec(Section):

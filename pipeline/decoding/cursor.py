@@ -64,6 +64,11 @@ class Cursor:
         """Path of the field being written; None between fields."""
         return self._guide.field_of(self.state)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the field being written could be gone on with."""
+        return self._guide.is_open(self.state)
+
     def sources(self) -> tuple[tuple[int, int], ...]:
         """Where what is being copied from a document stands in it; nothing here, see `SpanCursor`."""
         return ()

@@ -91,7 +91,19 @@ def _time(zone: str | None) -> Dfa:
 def _timedelta() -> Dfa:
     hours, minutes, seconds = r"([0-9]|1[0-9]|2[0-3])H", r"([0-9]|[1-5][0-9])M", r"([0-9]|[1-5][0-9])(\.[0-9]{1,6})?S"
     clock = rf"T({hours}({minutes})?({seconds})?|{minutes}({seconds})?|{seconds})"
-    return full_match(rf"-?P((0|[1-9][0-9]{{0,8}})D({clock})?|{clock})")
+    return full_match(rf"-?P((0|[1-9][0-9]{{0,7}})D({clock})?|{clock})")
+
+
+@functools.cache
+def _duration() -> Dfa:
+    """RFC 3339, appendix A; numbers of nine digits at most."""
+    number = "[0-9]{1,9}"
+    seconds = f"{number}S"
+    minutes = f"{number}M({seconds})?"
+    clock = f"T({number}H({minutes})?|{minutes}|{seconds})"
+    months = f"{number}M({number}D)?"
+    day = f"{number}D|{months}|{number}Y({months})?"
+    return full_match(f"P({number}W|({day})({clock})?|{clock})")
 
 
 @functools.cache
@@ -185,7 +197,7 @@ def _base64(extra: str, *, is_strict: bool = False) -> Dfa:
 
 
 FORMATS: Mapping[str, str] = {
-    "date": "date", "date-time": "datetime", "time": "time", "duration": "timedelta", "uuid": "uuid", "email": "email",
+    "date": "date", "date-time": "datetime", "time": "time", "duration": "duration", "uuid": "uuid", "email": "email",
     "ipv4": "ipv4", "ipv6": "ipv6", "ipv4network": "ipv4network", "ipv6network": "ipv6network",
     "ipv4interface": "ipv4interface", "ipv6interface": "ipv6interface", "ipvanyaddress": "ipaddress",
     "ipvanynetwork": "ipnetwork", "ipvanyinterface": "ipinterface",
@@ -213,6 +225,8 @@ def string_language(settings: Mapping[str, Any]) -> Dfa:
             return _time(settings.get("zone"))
         case "timedelta":
             return _timedelta()
+        case "duration":
+            return _duration()
         case "uuid":
             return _uuid(settings.get("version"))
         case "email":

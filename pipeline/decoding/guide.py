@@ -248,6 +248,16 @@ class Guide:
         index = int(self._arrays["tag_of_state"][state])
         return self.fields[index] if index >= 0 else None
 
+    def is_open(self, state: int) -> bool:
+        """Whether the field that is written in this state is gone on with by some byte."""
+        return bool(self._open[state])
+
+    @cached_property
+    def _open(self) -> Array:
+        tags = self._arrays["tag_of_state"].astype(np.int64)
+        after = np.append(tags, -1)[self.table]
+        return np.asarray((tags >= 0) & (after == tags[:, None]).any(axis=1))
+
     def cursor(
         self, budget_tokens: int | None = None, reserve: Sequence[int] = (), document: SpanDocument | None = None
     ) -> Cursor:

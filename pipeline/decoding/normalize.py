@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from pipeline.decoding.automata import StateLimitError
@@ -17,7 +18,7 @@ from pipeline.decoding.negation import breached, ruled_out, settled
 from pipeline.decoding.references import References
 from pipeline.decoding.refusals import RefusedError, UnheldError
 from pipeline.decoding.shapes import ANY, NEVER, Arr, Layer, Node, Null, Num, Obj, Shape, Str, Term, in_order, meet_all
-from pipeline.decoding.type_keywords import own_layer, own_shapes, types_of
+from pipeline.decoding.type_keywords import own_layer, own_shapes, types_of, without_narrowed
 
 __all__ = ["Normalizer", "node_key"]
 
@@ -32,9 +33,13 @@ class Normalizer:
     Args:
         schema: the document.
         dialect: how `pattern` is read.
+        is_wide: whether languages that hold less than they might (formats, fractional multiples) are left out, so that
+            whatever satisfies a node is in its shapes.
     """
 
-    def __init__(self, schema: Any, *, dialect: Dialect) -> None:
+    def __init__(self, schema: Any, *, dialect: Dialect, is_wide: bool = False) -> None:
+        self._document = schema
+        self._is_wide = is_wide
         self.references = References(schema)
         self.dialect: Dialect = dialect
         self._memo: dict[tuple[tuple[int, bool], ...], list[Shape]] = {}
@@ -83,8 +88,9 @@ class Normalizer:
         if "x-refused" in schema:
             raise RefusedError(schema["x-refused"])
         if "$ref" in schema and self.references.ref_hides_siblings:
-            return self.expand(Term(self._resolve(schema["$ref"])))
-        shapes: list[Shape] = own_shapes(schema, dialect=self.dialect, keep=self.keep)
+            return self.expand(Term(self._resolve(schema["$ref"], schema)))
+        said = without_narrowed(schema) if self._is_wide else schema
+        shapes: list[Shape] = own_shapes(said, dialect=self.dialect, keep=self.keep)
         notes: list[str] = list(schema.get("x-checked", ()))
         for keyword, expansion in self._combinations(schema):
             try:
@@ -97,15 +103,15 @@ class Normalizer:
             shapes = [_with_span(shape, schema["x-span"]) for shape in shapes]
         return [_with_notes(shape, notes) for shape in shapes]
 
-    def _resolve(self, reference: str) -> Any:
-        target = self.references.resolve(reference)
+    def _resolve(self, reference: str, holder: Mapping[str, Any]) -> Any:
+        target = self.references.resolve(reference, holder)
         if target is None:
             raise RefusedError(f"$ref {reference!r} leads nowhere in this schema; remote references are not followed")
         return target
 
     def _combinations(self, schema: Mapping[str, Any]) -> Iterable[tuple[str, Callable[[], list[Shape]]]]:
         if "$ref" in schema:
-            yield "$ref", lambda: self.expand(Term(self._resolve(schema["$ref"])))
+            yield "$ref", lambda: self.expand(Term(self._resolve(schema["$ref"], schema)))
         for part in schema.get("allOf", ()):
             yield "allOf", lambda part=part: self.expand(Term(part))  # type: ignore[misc]
         if "anyOf" in schema:
@@ -164,16 +170,22 @@ class Normalizer:
 
     def _one_of(self, branches: Sequence[Any]) -> list[Shape]:
         """Branches that cannot hold together are a union; others are told apart by negation, where it can be held."""
-        if all(self.is_disjoint((Term(a),), (Term(b),)) for i, a in enumerate(branches) for b in branches[:i]):
+        wide = self._wide
+        if all(wide.is_disjoint((Term(a),), (Term(b),)) for i, a in enumerate(branches) for b in branches[:i]):
             return self._union(Term(branch) for branch in branches)
         shapes: list[Shape] = []
         for index, branch in enumerate(branches):
             alone = self.expand(Term(branch))
             for other, rival in enumerate(branches):
-                if other != index and alone and not self.is_disjoint((Term(branch),), (Term(rival),)):
+                if other != index and alone and not wide.is_disjoint((Term(branch),), (Term(rival),)):
                     alone = meet_all(alone, self.expand(Term(rival, False)))
             shapes += alone
         return self._in_one_order(shapes)
+
+    @cached_property
+    def _wide(self) -> Normalizer:
+        """Judges whether branches can hold together: what a language leaves out must not tell them apart."""
+        return self if self._is_wide else Normalizer(self._document, dialect=self.dialect, is_wide=True)
 
     def is_disjoint(self, first: Node, second: Node, depth: int = 3) -> bool:
         """Whether no value satisfies both; False where that is not plain to see."""
@@ -202,7 +214,7 @@ class Normalizer:
     def _negative(self, schema: Mapping[str, Any]) -> list[Shape]:
         shapes: list[Shape] = []
         if "$ref" in schema and self.references.ref_hides_siblings:
-            return self._ruled_out("$ref", schema["$ref"])
+            return self._ruled_out("$ref", schema["$ref"], schema)
         ignored = {
             "title",
             "description",
@@ -222,13 +234,13 @@ class Normalizer:
                 except RefusedError as error:
                     raise UnheldError(str(error)) from error
             elif keyword not in ignored and not keyword.startswith("x-"):
-                shapes += self._ruled_out(keyword, value)
+                shapes += self._ruled_out(keyword, value, schema)
         return shapes
 
-    def _ruled_out(self, keyword: str, value: Any) -> list[Shape]:
+    def _ruled_out(self, keyword: str, value: Any, schema: Mapping[str, Any]) -> list[Shape]:
         match keyword:
             case "$ref":
-                return self.expand(Term(self._resolve(value), False))
+                return self.expand(Term(self._resolve(value, schema), False))
             case "not":
                 return self.expand(Term(value))
             case "allOf":

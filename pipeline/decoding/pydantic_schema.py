@@ -14,27 +14,32 @@ and the presence of validators.  This one writes them under keywords of our own:
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import SchemaError, core_schema
+from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonRef, JsonSchemaValue
+from pydantic_core import PydanticOmit, SchemaError, core_schema
 
 from pipeline.core.errors import SchemaRefusedError
+from pipeline.decoding.pydantic_checks import (
+    as_validated,
+    bounds_of,
+    is_alias_path,
+    is_known,
+    is_required,
+    json_members,
+    noted,
+    other_spellings,
+    unheld_check,
+)
 
 __all__ = ["schema_of_type"]
 
-_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 _ALIAS_PATH = {"x-refused": "an AliasPath reads inside another value; write the nested model"}
-_KNOWN_MODULES = ("pydantic.", "pydantic_core", "ipaddress", "pathlib")
-_KNOWN_FORMATS = frozenset(
-    {"email", "uri", "ipv4", "ipv6", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface", "path", "password",
-     "base64", "base64url", "binary", "ipvanyaddress", "ipvanynetwork", "ipvanyinterface"}
-)  # fmt: skip
+_HIDDEN = {"x-refused": "SkipJsonSchema hides a field that a record must have; give it a default"}
 
 
 def schema_of_type(record: Any) -> dict[str, Any]:
@@ -51,98 +56,27 @@ def schema_of_type(record: Any) -> dict[str, Any]:
     return dict(schema)
 
 
-def _noted(schema: JsonSchemaValue, reason: str) -> JsonSchemaValue:
-    if "$ref" in schema:
-        return {"allOf": [schema], "x-checked": [reason]}
-    return {**schema, "x-checked": [*schema.get("x-checked", ()), reason]}
-
-
-def _bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: schema[key] for key in _BOUNDS if schema.get(key) is not None}
-
-
-def _is_known(function: Any) -> bool:
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return str(module).startswith(_KNOWN_MODULES)
-
-
-_PLAIN_STRINGS = frozenset({"path_validator", "SecretStr", "SecretBytes"})
-"""Validators of Pydantic's own that take any string."""
-_NARROWER = {
-    "EncodedStr": "base64 of UTF-8 text",
-    "PathType": "the path on this machine",
-    "<locals>.val_func": "validator val_func",
-}
-"""Validators of Pydantic's own that take less than their schema says, by what stands in their names."""
-_KEYWORDS = {
-    "min_length": ("minLength", "minItems", "minProperties"),
-    "max_length": ("maxLength", "maxItems", "maxProperties"),
-}
-
-
-def _partial_constraint(function: Any, schema: JsonSchemaValue) -> bool | None:
-    """Whether the schema holds the constraint that a partial function of Pydantic's checks; None for others."""
-    if not isinstance(function, functools.partial) or not _is_known(function.func):
-        return None
-    return all(any(word in schema for word in _KEYWORDS.get(key, ())) for key in function.keywords)
-
-
-def _alias_path(field: Mapping[str, Any]) -> bool:
-    """Whether a field is read from inside another value."""
-    alias = field.get("validation_alias")
-    first = alias[0] if isinstance(alias, list) and alias and isinstance(alias[0], list) else alias
-    return isinstance(first, list) and len(first) > 1
-
-
-_SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})
-
-
-def _as_validated(schema: Any) -> Any:
-    """The schema without what a user says of its JSON form: what is validated counts, not what is documented."""
-    metadata = schema.get("metadata")
-    if not metadata:
-        return schema
-    kept = dict(metadata)
-    for key in ("pydantic_js_functions", "pydantic_js_annotation_functions"):
-        if key in kept:
-            kept[key] = [function for function in kept[key] if _is_trusted(function)]
-    extra = kept.pop("pydantic_js_extra", None)
-    if isinstance(extra, dict):
-        kept["pydantic_js_extra"] = {name: value for name, value in extra.items() if name in _SHOWN}
-    return {**schema, "metadata": kept}
-
-
-def _is_trusted(function: Any) -> bool:
-    name = getattr(function, "__qualname__", "")
-    module = str(getattr(function, "__module__", ""))
-    return module.startswith((*_KNOWN_MODULES, "pipeline.")) and "WithJsonSchema" not in name
-
-
 class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        generated = super().generate_inner(_as_validated(schema))
         kind = schema.get("type", "")
-        if kind.startswith("function-") and "x-refused" not in generated:
-            function = schema["function"]["function"]
-            name = getattr(function, "__qualname__", type(function).__name__)
-            if (partial := _partial_constraint(function, generated)) is not None:
-                return generated if partial else _noted(generated, f"constraint {function.keywords}")
-            if name.rpartition(".")[2] in _PLAIN_STRINGS:
-                return generated
-            for inner, reason in _NARROWER.items():
-                if inner in name:
-                    return _noted(generated, reason)
-            if not _is_known(function):
-                return _noted(generated, f"validator {name.rpartition('.')[2]}")
-            if not self._is_exact(generated):
-                return _noted(generated, f"validator {getattr(function, '__name__', 'of the type')}")
+        try:
+            generated = super().generate_inner(as_validated(schema))
+        except PydanticOmit:
+            if kind.endswith("-field") and is_required(schema):
+                return dict(_HIDDEN)
+            raise
+        if not kind.startswith("function-") or "x-refused" in generated:
+            return generated
+        own = self.get_schema_from_definitions(JsonRef(generated["$ref"])) if "$ref" in generated else None
+        if own is None or "ref" not in schema:
+            reason = unheld_check(schema, generated)
+            return generated if reason is None else noted(generated, reason)
+        # The type is used in several places, so that the note goes where all of them find it.
+        if (reason := unheld_check(schema, own)) is not None:
+            own["x-checked"] = [*own.get("x-checked", ()), reason]
         return generated
-
-    @staticmethod
-    def _is_exact(schema: JsonSchemaValue) -> bool:
-        return "x-string" in schema or "x-json" in schema or schema.get("format") in _KNOWN_FORMATS
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         return {"x-refused": f"{error_info.removeprefix('core_schema.')} has no JSON form"}
@@ -163,13 +97,13 @@ class _Generator(GenerateJsonSchema):
         flags = pattern.flags & ~re.compile(pattern.pattern).flags
         if flags & ~re.IGNORECASE:
             generated.pop("pattern", None)
-            return _noted(generated, f"pattern with {re.RegexFlag(flags)!r}")
+            return noted(generated, f"pattern with {re.RegexFlag(flags)!r}")
         generated["pattern"] = f"(?i){pattern.pattern}" if flags else pattern.pattern
         return generated
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         digits = {key: schema[key] for key in ("max_digits", "decimal_places") if schema.get(key) is not None}
-        bounds = {key: str(value) for key, value in _bounds(schema).items()}
+        bounds = {key: str(value) for key, value in bounds_of(schema).items()}
         return {"x-number": {"kind": "decimal", **bounds, **digits}}
 
     def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
@@ -185,7 +119,7 @@ class _Generator(GenerateJsonSchema):
         return self._temporal("timedelta", schema)
 
     def _temporal(self, kind: str, schema: Mapping[str, Any]) -> JsonSchemaValue:
-        bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in _bounds(schema).items()}
+        bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in bounds_of(schema).items()}
         generated: JsonSchemaValue = {"type": "string", "x-string": {"kind": kind}}
         if (zone := schema.get("tz_constraint")) is not None:
             generated["x-string"]["zone"] = zone
@@ -213,7 +147,12 @@ class _Generator(GenerateJsonSchema):
         generated = super().bytes_schema(schema)
         if self._config.config_dict.get("val_json_bytes", "utf8") != "utf8":
             kind = str(self._config.config_dict["val_json_bytes"])
-            return {"type": "string", "x-string": {"kind": "base64-strict" if kind == "base64" else kind}}
+            spelt: JsonSchemaValue = {
+                "type": "string",
+                "x-string": {"kind": kind if kind == "hex" else "base64-strict"},
+            }
+            is_bounded = "minLength" in generated or "maxLength" in generated
+            return noted(spelt, "length in bytes") if is_bounded else spelt
         generated["format"] = "binary"
         if "maxLength" in generated or generated.get("minLength", 0) > 1:
             generated["x-ascii_only"] = True
@@ -222,11 +161,11 @@ class _Generator(GenerateJsonSchema):
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         generated = super().enum_schema(schema)
         generated.pop("type", None)
-        # JSON has no tuples and such, so a member with such a value cannot be named by one.
-        scalars = [value for value in generated.get("enum", ()) if isinstance(value, str | int | float | None)]
-        if "enum" in generated and not scalars:
+        # JSON has no tuples, dates and such, so a member with such a value cannot be named by one.
+        members = json_members(member.value for member in schema["members"])
+        if not members:
             return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
-        return {**generated, "enum": scalars} if "enum" in generated else generated
+        return {**generated, "enum": members}
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
         return self._set(super().set_schema(schema))
@@ -234,22 +173,58 @@ class _Generator(GenerateJsonSchema):
     def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
         return self._set(super().frozenset_schema(schema))
 
-    @staticmethod
-    def _set(generated: JsonSchemaValue) -> JsonSchemaValue:
+    def _set(self, generated: JsonSchemaValue) -> JsonSchemaValue:
         generated.pop("uniqueItems", None)
+        if not self._is_scalar(generated.get("items", {})):
+            generated = noted(generated, "items that can be hashed")
         if generated.get("minItems", 0) > 1:
-            return _noted(generated, f"at least {generated['minItems']} different items")
+            return noted(generated, f"at least {generated['minItems']} different items")
+        return generated
+
+    def _resolved(self, schema: JsonSchemaValue) -> JsonSchemaValue:
+        """The schema behind references, as far as it is known yet."""
+        while "$ref" in schema:
+            behind = self.get_schema_from_definitions(JsonRef(schema["$ref"]))
+            if behind is None:
+                return {}
+            schema = behind
+        return schema
+
+    def _is_scalar(self, schema: JsonSchemaValue) -> bool:
+        """Whether no value is an object or a list."""
+        schema = self._resolved(schema)
+        if "anyOf" in schema:
+            return all(map(self._is_scalar, schema["anyOf"]))
+        is_said = not {"type", "enum", "const", "x-string", "x-number", "x-json"}.isdisjoint(schema)
+        return is_said and schema.get("type") not in ("object", "array")
+
+    def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.dict_schema(schema)
+
+    def ordered_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.dict_schema(schema)
+
+    def counter_schema(self, schema: Any) -> JsonSchemaValue:
+        return {**self.dict_schema(schema), "additionalProperties": {"type": "integer"}}
+
+    def _keys(self, schema: Any) -> JsonSchemaValue:
+        """Keys are strings: numbers are read from them, but not the numbers of a literal or of a plain enum."""
+        generated = self.generate_inner(schema)
+        if schema["type"] == "literal" or (schema["type"] == "enum" and schema.get("sub_type") is None):
+            members = self._resolved(generated)
+            values = members.get("enum", [members["const"]] if "const" in members else [])
+            return {"enum": [value for value in values if isinstance(value, str | bool)]}
         return generated
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         generated: JsonSchemaValue = {"type": "object", "additionalProperties": True}
         if "keys_schema" in schema:
-            generated["x-keys"] = self.generate_inner(schema["keys_schema"])
+            generated["x-keys"] = self._keys(schema["keys_schema"])
         if "values_schema" in schema:
             generated["additionalProperties"] = self.generate_inner(schema["values_schema"])
         self.update_with_validations(generated, schema, self.ValidationsMapping.object)
         if generated.get("minProperties", 0) > 1:
-            return _noted(generated, f"at least {generated['minProperties']} different keys")
+            return noted(generated, f"at least {generated['minProperties']} different keys")
         return generated
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
@@ -258,9 +233,21 @@ class _Generator(GenerateJsonSchema):
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         generated = super().tagged_union_schema(schema)
-        if "oneOf" in generated:
-            generated["anyOf"] = generated.pop("oneOf")
-        return generated
+        choices = generated.pop("oneOf")
+        if (found := generated.pop("discriminator", None)) is None:
+            return noted({**generated, "anyOf": choices}, "the discriminator's choice")
+        # A tag that has a default may not be left out all the same.
+        tag = found["propertyName"]
+        return {**generated, "anyOf": [self._with_required(choice, tag) for choice in choices]}
+
+    def _with_required(self, choice: JsonSchemaValue, name: str) -> JsonSchemaValue:
+        if name in self._resolved(choice).get("required", ()):
+            return choice
+        return {"allOf": [choice], "required": [name]}
+
+    def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
+        generated = super().chain_schema(schema)
+        return noted(generated, "a further constraint") if len(schema["steps"]) > 1 else generated
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
         return {"x-refused": "classes have no JSON form; write their names"}
@@ -272,9 +259,9 @@ class _Generator(GenerateJsonSchema):
         return {"x-refused": "fractions have no JSON form; write Decimal or two ints"}
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        generated = self._closed(super().model_schema(schema))
+        generated = self._closed(super().model_schema(schema), schema)
         if schema.get("custom_init"):
-            generated = _noted(generated, "the class's own __init__")
+            generated = noted(generated, "the class's own __init__")
         if schema.get("post_init"):
             return self._post_init(generated, schema["cls"], str(schema["post_init"]))
         return generated
@@ -282,39 +269,56 @@ class _Generator(GenerateJsonSchema):
     @staticmethod
     def _post_init(generated: JsonSchemaValue, cls: type, name: str) -> JsonSchemaValue:
         """Pydantic sets up private attributes in this hook; only one that the user wrote can refuse a record."""
-        if _is_known(getattr(cls, name, None)):
+        if is_known(getattr(cls, name, None)):
             return generated
-        return _noted(generated, name)
+        return noted(generated, name)
 
     def _update_class_schema(self, json_schema: JsonSchemaValue, cls: type[Any], config: Any) -> None:
         shown = {key: value for key, value in config.items() if key != "json_schema_extra"}
         super()._update_class_schema(json_schema, cls, cast("ConfigDict", shown))
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        return self._closed(super().typed_dict_schema(schema))
+        return self._closed(super().typed_dict_schema(schema), schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        generated = self._closed(super().dataclass_schema(schema))
-        return _noted(generated, "__post_init__") if schema.get("post_init") else generated
+        generated = self._closed(super().dataclass_schema(schema), schema)
+        return noted(generated, "__post_init__") if schema.get("post_init") else generated
 
-    @staticmethod
-    def _closed(generated: JsonSchemaValue) -> JsonSchemaValue:
+    def _closed(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
         """What a model ignores, it need not be given: undeclared keys are generated only where it keeps them."""
-        if generated.get("type") == "object":
-            generated.setdefault("properties", {})
-            generated.setdefault("additionalProperties", False)
-        return generated
+        if generated.get("type") != "object":
+            return generated
+        generated.setdefault("properties", {})
+        if generated.setdefault("additionalProperties", False) is False:
+            return generated
+        is_by_name = bool(schema.get("config", {}).get("validate_by_name"))
+        while "fields" not in schema and "schema" in schema:
+            schema = schema["schema"]
+        for name in other_spellings(schema.get("fields", ()), is_by_name=is_by_name):
+            generated["properties"].setdefault(name, False)
+        return noted(generated, "keys of extra values") if "extras_keys_schema" in schema else generated
+
+    def field_is_present(self, field: Any) -> bool:
+        return field.get("init") is not False and super().field_is_present(field)
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        inner = field["schema"]
+        is_validated = inner.get("validate_default", self._config.config_dict.get("validate_default"))
+        # A default that is validated may be refused; what is written is not.
+        return super().field_is_required(field, total) or bool(inner["type"] == "default" and is_validated)
 
     def model_field_schema(self, schema: core_schema.ModelField) -> JsonSchemaValue:
-        return _ALIAS_PATH if _alias_path(schema) else super().model_field_schema(schema)
+        return _ALIAS_PATH if is_alias_path(schema) else super().model_field_schema(schema)
 
     def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonSchemaValue:
-        return _ALIAS_PATH if _alias_path(schema) else super().dataclass_field_schema(schema)
+        return _ALIAS_PATH if is_alias_path(schema) else super().dataclass_field_schema(schema)
 
     def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
-        return _ALIAS_PATH if _alias_path(schema) else super().typed_dict_field_schema(schema)
+        return _ALIAS_PATH if is_alias_path(schema) else super().typed_dict_field_schema(schema)
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        if any(isinstance(value, bytes) for value in schema["expected"]):
+            return {"x-refused": "a Literal of bytes has no JSON form; write strings"}
         if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
             return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
         return super().literal_schema(schema)

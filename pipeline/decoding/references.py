@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -20,26 +19,41 @@ class References:
 
     def __init__(self, document: Any) -> None:
         self._document = document
-        self._base = _identifier(document) if isinstance(document, dict) else ""
         declared = str(document.get("$schema", "")) if isinstance(document, dict) else ""
         self.ref_hides_siblings = any(draft in declared for draft in _HIDING_DRAFTS)
         self._named: dict[str, Any] = {}
-        for schema in _subschemas(document):
-            if name := _identifier(schema):
-                self._named.setdefault(urljoin(self._base, name).removesuffix("#"), schema)
-            if anchor := schema.get("$anchor"):
-                self._named.setdefault(f"{self._base}#{anchor}", schema)
+        self._places: dict[int, tuple[str, Any]] = {}
+        """By identity of a schema, the address of the resource that it stands in, and that resource."""
+        self._walk(document)
 
-    def resolve(self, reference: str) -> Any:
-        """The schema meant, or None."""
-        target = urljoin(self._base, reference) if self._base else reference
+    def _walk(self, document: Any) -> None:
+        stack: list[tuple[Any, str, Any]] = [(document, "", document)]
+        while stack:
+            item, base, resource = stack.pop()
+            if isinstance(item, list):
+                stack.extend((each, base, resource) for each in item)
+            if not isinstance(item, dict):
+                continue
+            if name := _identifier(item):
+                address = urljoin(base, name).removesuffix("#")
+                self._named.setdefault(address, item)
+                # A name that is a fragment alone marks a place; any other begins a resource of its own.
+                if not name.startswith("#") and ("$id" in item or item is document):
+                    base, resource = address.partition("#")[0], item
+            if anchor := item.get("$anchor"):
+                self._named.setdefault(f"{base}#{anchor}", item)
+            self._places[id(item)] = base, resource
+            stack.extend((each, base, resource) for each in item.values())
+
+    def resolve(self, reference: str, holder: Any = None) -> Any:
+        """The schema meant by a `$ref` of the schema `holder`, which is one of the document's; or None."""
+        base, resource = self._places.get(id(holder)) or self._places.get(id(self._document), ("", self._document))
+        target = urljoin(base, reference) if base else reference
         for name in (target, reference, target.removesuffix("#")):
             if name in self._named:
                 return self._named[name]
         address, _, fragment = target.partition("#")
-        root = self._document
-        if address and address != self._base.partition("#")[0]:
-            root = self._named.get(address)
+        root = self._named.get(address) if address and address != base else resource
         return _pointed(root, unquote(fragment))
 
 
@@ -48,17 +62,6 @@ def _identifier(schema: dict[str, Any]) -> str:
         if isinstance(value := schema.get(key), str):
             return value
     return ""
-
-
-def _subschemas(value: Any) -> Iterator[dict[str, Any]]:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            yield item
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
 
 
 def _pointed(root: Any, pointer: str) -> Any:

@@ -136,6 +136,10 @@ def _holds_look(node: Expression) -> bool:
             return True
         case Concatenation(parts) | Alternation(parts):
             found = [_holds_look(part) for part in parts]  # all of them, for each may be refused
+            if isinstance(node, Concatenation) and True in found:
+                later = parts[found.index(True) + 1 :]
+                if any(map(_holds_begin, later)):
+                    raise PatternError("a look-ahead before the beginning is not supported; write `^` first")
             return any(found)
     return False
 

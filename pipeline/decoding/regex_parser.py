@@ -175,6 +175,10 @@ class _Parser:
         char = self.take()
         if char in "bB" or (char.isdecimal() and char != "0") or char in "kG":
             raise PatternError(f"{self.text!r} uses \\{char}, which no finite automaton holds exactly")
+        if char in "<>" and self.dialect == "rust":
+            raise PatternError(
+                f"{self.text!r} uses \\{char}, a bound of words, which no finite automaton holds exactly"
+            )
         if char in "AzZ" and self.dialect == "rust":
             return Mark(BEGIN if char == "A" else END)
         ranges = self.class_escape(char)

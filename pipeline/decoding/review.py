@@ -28,7 +28,8 @@ class Marks:
         first_tightened: the first step at which the budget forbade an id that the schema allows; None if none did.
             Before this step the completion is the one that no budget at all would have given.
         slack_tokens: budget left when the record ended; None without a budget.
-        fields: the field being written at each step, by path; None between fields.
+        fields: the field being written after each step, by path; None between fields.
+        open_fields: the field that could still be gone on with before each step, and at the end; None where none could.
         spans: where each extractive value stands in the document, in the order of the record.
     """
 
@@ -36,11 +37,16 @@ class Marks:
     first_tightened: int | None
     slack_tokens: int | None
     fields: tuple[str | None, ...]
+    open_fields: tuple[str | None, ...]
     spans: tuple[SpanMark, ...] = ()
 
     def shaped_fields(self, from_step: int) -> tuple[str, ...]:
-        """Paths written at or after a step, each once, in order."""
-        return tuple(dict.fromkeys(path for path in self.fields[from_step:] if path is not None))
+        """Paths written at or after a step, each once, in order; first the one that the step may have ended.
+
+        One token may end a value and begin what follows: the value is shaped too.
+        """
+        paths = (*self.open_fields[from_step : from_step + 1], *self.fields[from_step:])
+        return tuple(dict.fromkeys(path for path in paths if path is not None))
 
 
 def review(
@@ -58,11 +64,13 @@ def review(
     cursor = guide.cursor(budget_tokens, reserve, document)
     first_tightened: int | None = None
     fields: list[str | None] = []
+    open_fields: list[str | None] = []
     spans: list[SpanMark] = []
     for step, token_id in enumerate(token_ids):
         if first_tightened is None and cursor.is_tightened:
             first_tightened = step
         places, path = cursor.sources(), cursor.path
+        open_fields.append(path if cursor.is_open else None)
         if not cursor.advance(token_id):
             raise ValueError(f"id {token_id} at step {step} is not legal under guide {guide.fingerprint}")
         if places and isinstance(cursor.state, int):
@@ -71,4 +79,5 @@ def review(
     slack = None if budget_tokens is None else budget_tokens - len(token_ids)
     if first_tightened is None and cursor.is_tightened:
         first_tightened = len(token_ids)
-    return Marks(cursor.is_accepting, first_tightened, slack, tuple(fields), tuple(spans))
+    open_fields.append(cursor.path if cursor.is_open else None)
+    return Marks(cursor.is_accepting, first_tightened, slack, tuple(fields), tuple(open_fields), tuple(spans))

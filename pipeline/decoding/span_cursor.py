@@ -254,6 +254,10 @@ class SpanCursor(Cursor):
     def path(self) -> str | None:
         return self._guide.field_of(self.state.after if isinstance(self.state, _Content) else self.state)
 
+    @property
+    def is_open(self) -> bool:
+        return isinstance(self.state, _Content) or super().is_open
+
     def _is_ample(self, limit: int) -> bool:
         """Whether no token that is legal without a budget could cost more than `limit`; may say no too often."""
         state = self.state

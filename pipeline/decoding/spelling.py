@@ -47,7 +47,7 @@ def number_language(shape: Num) -> Dfa:
             multiple=multiple,
         )  # fmt: skip
     # Zero has a digit before its point, however it is written.
-    for value in shape.excluded | ({Decimal(0)} if shape.whole_digits == 0 else set()):
+    for value in shape.excluded | ({Decimal(0)} if shape.whole_digits <= 0 else set()):
         language = language.difference(_value(value, is_integer=False), _ASCII)
     return language
 

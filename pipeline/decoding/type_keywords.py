@@ -17,7 +17,7 @@ from pipeline.decoding.regex_parser import PatternError
 from pipeline.decoding.shapes import Arr, Bool, Layer, Node, Null, Num, Obj, Shape, Str, StrKind, Term
 from pipeline.decoding.spelling import number_language
 
-__all__ = ["TYPES", "Keep", "bounds_of", "own_layer", "own_shapes", "types_of"]
+__all__ = ["TYPES", "Keep", "bounds_of", "own_layer", "own_shapes", "types_of", "without_narrowed"]
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 """Types of JSON, in the order of the shapes of `ANY`."""
@@ -26,6 +26,17 @@ _DECIMAL_DIGITS = 28
 """Digits of a `Decimal` without a bound of its own: the precision of Python's default context."""
 Keep = Callable[[Any], Term]
 """Makes a term of a schema that stands in no document, and keeps that schema alive."""
+
+
+_EXACT_FORMATS = frozenset({"date", "ipv4"})
+
+
+def without_narrowed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without keywords of which an automaton holds only a part."""
+    left_out = {"format"} if schema.get("format") not in _EXACT_FORMATS else set()
+    if "multipleOf" in schema and not _is_dyadic(Decimal(str(schema["multipleOf"]))):
+        left_out.add("multipleOf")
+    return {key: value for key, value in schema.items() if key not in left_out}
 
 
 def own_shapes(schema: Mapping[str, Any], *, dialect: Dialect, keep: Keep) -> list[Shape]:

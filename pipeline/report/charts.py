@@ -110,9 +110,11 @@ def _bin_name(edges: Sequence[int], index: int) -> str:
 def _budget_line(edges: Sequence[int], budget: int | None, first: int, last: int) -> tuple[Tick, ...]:
     if budget is None:
         return ()
-    for index in range(first, min(last + 1, len(edges) - 1)):
-        if edges[index] <= budget < edges[index + 1]:
-            inside = (budget - edges[index]) / (edges[index + 1] - edges[index])
+    for index in range(first, last + 1):
+        # Bins end where the lengths do; each is as wide as all before it.
+        upper = edges[index + 1] if index + 1 < len(edges) else 2 * edges[index]
+        if edges[index] <= budget < upper:
+            inside = (budget - edges[index]) / (upper - edges[index])
             at = 100 * (index - first + inside) / (last - first + 1)
             return (Tick(at, f"max_tokens {count(budget)}"),)
     return ()

@@ -11,6 +11,8 @@ import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
+import regex
+
 __all__ = ["DateOrder", "Kind", "fold_text", "is_match", "read_dates", "read_number", "written"]
 
 Kind = Literal["text", "number", "date"]
@@ -106,11 +108,12 @@ def _date(year: str, month: str, day: str) -> dt.date | None:
 def fold_text(text: str) -> str:
     """Case folded, compatibility forms unified, punctuation stripped, white space folded.
 
-    Punctuation between two digits becomes a space instead of nothing, so `9.00` and `900` stay two things.
+    Punctuation between two digits becomes a space instead of nothing, so `9.00` and `900` stay two things; a text that
+    is nothing else keeps it.  Symbols and vowel signs are no punctuation.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    folded = re.sub(r"(?<=\d)[^\w\s]+\s*(?=\d)", " ", folded)
-    return " ".join(re.sub(r"[^\w\s]|_", "", folded).split())
+    bare = regex.sub(r"\p{P}", "", regex.sub(r"(?<=\d)\p{P}+\s*(?=\d)", " ", folded))
+    return " ".join((bare if bare.strip() else folded).split())
 
 
 def is_match(value: object, gold: object, kind: Kind, *, date_order: DateOrder = "any") -> bool:
@@ -129,7 +132,7 @@ def _as_number(value: object) -> Decimal | None:
     if isinstance(value, Decimal):
         return value if value.is_finite() else None
     if isinstance(value, int | float):
-        number = Decimal(str(value))
+        number = Decimal(str(int(value) if isinstance(value, bool) else value))
         return number if number.is_finite() else None
     return read_number(written(value))
 

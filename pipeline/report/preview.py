@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,11 +56,7 @@ def render_preview(pairs: Sequence[tuple[Document, Outcome]], *, name: str, fact
 def _entry(number: int, document: Document, outcome: Outcome) -> _Entry:
     body = document.text or ""
     shown = body[:TEXT_CHARS]
-    written = (
-        json.dumps(dict(outcome.record), ensure_ascii=False, indent=2, default=str)
-        if outcome.record is not None
-        else outcome.raw or ""
-    )
+    written = text.record_text(outcome.record) if outcome.record is not None else outcome.raw or ""
     return _Entry(
         number,
         outcome.document_id or document.document_id,

@@ -16,6 +16,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.outcome import RECORD_STATUSES, Cause
 from pipeline.report.compare import DateOrder, Kind, is_match, written
 from pipeline.report.documents import FieldScore, KnownAnswersUse, Mismatch
+from pipeline.storage.arrow import AUDIT_NAMES, input_names
 
 __all__ = ["KnownAnswers", "default_mapping", "merge_scores", "score_records"]
 
@@ -28,11 +29,15 @@ _NOT_A_DOCUMENT = frozenset({Cause.NULL_ID.value, Cause.DUPLICATE_ID.value})
 
 
 def default_mapping(records: pa.Schema, gold: pa.Schema) -> dict[str, str]:
-    """Record fields to the gold columns named like them, with `gold_` in front or without; audit columns left out."""
+    """Record fields to the gold columns named like them, with `gold_` in front or without.
+
+    What the model did not write, audit columns and those of the input, is left out.
+    """
+    left_out = AUDIT_NAMES | input_names(records)
     mapping = {}
     for name in records.names:
         column = next((column for column in (f"gold_{name}", name) if column in gold.names), None)
-        if column is not None and not name.startswith("_"):
+        if column is not None and name not in left_out:
             mapping[name] = column
     return mapping
 
@@ -154,7 +159,7 @@ class KnownAnswers:
         return tuple(
             answers.score(
                 [
-                    (row["_document_id"], has, _value_at(row, answers.field))
+                    (row["_document_id"], has, _value_at(row, answers.field) if has else None)
                     for row, has in zip(rows, has_record, strict=True)
                 ],
                 self._date_order,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from rich.text import Text
 from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
-from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, visible
+from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, record_text, visible
 from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
@@ -189,7 +188,7 @@ class _Pair:
     def _record(self) -> Text:
         outcome = self.outcome
         if outcome.record is not None:
-            shown = _cut(json.dumps(dict(outcome.record), ensure_ascii=False, indent=2, default=str))
+            shown = _cut(record_text(outcome.record))
         elif outcome.raw:
             shown = _cut(outcome.raw)
         else:

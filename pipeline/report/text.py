@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pydantic_core import to_json
+
 from pipeline.core.outcome import Cause, Status
 
 __all__ = [
@@ -15,10 +17,12 @@ __all__ = [
     "compact",
     "count",
     "duration",
+    "json_values",
     "moment",
     "passed_columns",
     "percent",
     "plural",
+    "record_text",
     "visible",
 ]
 
@@ -129,6 +133,16 @@ def duration(seconds: float) -> str:
 def moment(at: datetime) -> str:
     """A time to the second, with its zone, as `2026-11-29 19:30:05 UTC`."""
     return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".rstrip()
+
+
+def json_values(value: Any) -> Any:
+    """The value in what JSON has: an enum's value, lists, base64 for bytes, strings for NaN and what else there is."""
+    return json.loads(to_json(value, fallback=str, bytes_mode="base64", inf_nan_mode="strings"))
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """A record as JSON for people."""
+    return json.dumps(json_values(dict(record)), ensure_ascii=False, indent=2)
 
 
 def passed_columns(extra: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -94,11 +94,11 @@ class ShardWork:
             StorageError: the input cannot be read for a reason that may pass.
             VerificationError: rows are owed.
         """
-        started_at, started = datetime.now(UTC), time.perf_counter()
         outcomes: dict[int, Outcome] = {}
         sums = _Sums()
         try:
             async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group, self._lanes.turn:
+                started_at, started = datetime.now(UTC), time.perf_counter()
                 limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
                 await self._feed(shard, before, attempt, group, outcomes, sums)
         except TimeoutError:

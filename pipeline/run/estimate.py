@@ -230,8 +230,9 @@ async def _generated(
     job: Job, sample: Sample, count: int, factory: EngineFactory, on_extracted: OnExtracted | None
 ) -> tuple[Generated, tuple[tuple[int, bool], ...]]:
     """Extracts some rows under the largest budget; their lengths, and whether that budget cut each one short."""
-    largest = _budgets(job.spec, job)[-1]
     spec = job.spec
+    # Cut documents leave room for the whole budget: with a larger one the sample would read less than the run.
+    largest = _budgets(spec, job)[-1] if spec.truncation.long_documents == "reject" else spec.decoding.max_tokens
     roomy = with_spec(
         job,
         spec.model_copy(
@@ -258,7 +259,7 @@ async def _generated(
             Spread.of([length for length, _ in lengths] or [0]),
             sum(is_cut for _, is_cut in lengths),
             largest,
-            (len(rows) - 1) / seconds if len(rows) > 1 else 0.0,
+            (len(rows) - 1) / seconds if len(rows) > 1 and lengths else 0.0,
             seconds,
             engine.name,
             {name: number for name, number in by_status.items() if number},

@@ -105,7 +105,8 @@ class Extractor:
             refused = _failed(document, Cause.REFUSED, error.message, prompt_tokens=len(asked.prompt.ids))
             return Extracted(row.index, refused, prompt_s=prompt_s)
         started = time.perf_counter()
-        outcome = self._completed(self._judge(generation), row, document, asked, generation)
+        outcome, written = self._judge(generation)
+        outcome = self._completed(outcome, written, row, document, asked, generation)
         parse_s = time.perf_counter() - started
         return Extracted(row.index, outcome, generation.usage, prompt_s, parse_s, generation.token_ids)
 
@@ -142,7 +143,7 @@ class Extractor:
         return tuple(budget for budget in ladder if reviewer.is_legal((), budget))
 
     def _completed(
-        self, outcome: Outcome, row: Row, document: Document, asked: _Asked, generation: Generation
+        self, outcome: Outcome, written: str, row: Row, document: Document, asked: _Asked, generation: Generation
     ) -> Outcome:
         """The outcome with all that is known beside status, cause and record."""
         cut = None
@@ -158,7 +159,7 @@ class Extractor:
             output_tokens=len(generation.token_ids),
             budget_tokens=generation.budget_tokens,
             slack_tokens=generation.slack_tokens,
-            spans=_spans(outcome, generation, asked.reviewer, asked.prompt),
+            spans=_spans(outcome, written, generation, asked.reviewer, asked.prompt),
             extra=document.extra,
         )
 
@@ -179,18 +180,19 @@ class Extractor:
             return await decode_closed(self._engine, sampling, asked.ladder, reviewer)
         return await decode_plain(self._engine, sampling, asked.ladder[0], reviewer)
 
-    def _judge(self, generation: Generation) -> Outcome:
-        """Status, cause and record, from the guide's marks and the parser; the caller adds the rest."""
+    def _judge(self, generation: Generation) -> tuple[Outcome, str]:
+        """Status, cause and record, from the guide's marks and the parser, and the JSON that the record was read from;
+        the caller adds the rest."""
         text = self._guidance.decode(generation.token_ids)
         if text is None:
             text = generation.text or ""
             text = strip_fence(text) if self._guidance.backend is None else text
         parsed = parse_record(text, self._model)
         if not isinstance(parsed, Refusal):
-            return self._with_record(parsed, generation)
+            return self._with_record(parsed, generation), text
         if parsed.cause is Cause.NOT_JSON and generation.ended in (Ended.CUT, Ended.RUNAWAY):
             return self._cut_off(text, generation)
-        return Outcome(None, Status.INVALID, parsed.cause, parsed.detail, raw=text)
+        return Outcome(None, Status.INVALID, parsed.cause, parsed.detail, raw=text), text
 
     def _with_record(self, record: Mapping[str, Any], generation: Generation) -> Outcome:
         if not generation.is_closed:
@@ -198,10 +200,10 @@ class Extractor:
         cause = Cause.RUNAWAY if generation.ended is Ended.RUNAWAY else Cause.BUDGET
         return Outcome(None, Status.CLOSED, cause, record=record, shaped_fields=generation.shaped_fields)
 
-    def _cut_off(self, text: str, generation: Generation) -> Outcome:
+    def _cut_off(self, text: str, generation: Generation) -> tuple[Outcome, str]:
         cause = Cause.RUNAWAY if generation.ended is Ended.RUNAWAY else Cause.BUDGET
         if self._spec.truncation.policy == "salvage" and (salvaged := salvage_record(text, self._model)) is not None:
-            return Outcome(
+            outcome = Outcome(
                 None,
                 Status.CLOSED,
                 Cause.SALVAGED,
@@ -209,7 +211,8 @@ class Extractor:
                 record=salvaged.record,
                 shaped_fields=salvaged.lost,
             )
-        return Outcome(None, Status.TRUNCATED, cause, raw=text)
+            return outcome, salvaged.text
+        return Outcome(None, Status.TRUNCATED, cause, raw=text), text
 
 
 def _failed(document: Document, cause: Cause, detail: str, *, prompt_tokens: int | None = None) -> Outcome:
@@ -233,12 +236,12 @@ def _without_budget(document: Document, prompt_tokens: int) -> Outcome:
 
 
 def _spans(
-    outcome: Outcome, generation: Generation, reviewer: GuideReviewer | None, prompt: PromptResult
+    outcome: Outcome, written: str, generation: Generation, reviewer: GuideReviewer | None, prompt: PromptResult
 ) -> tuple[FoundSpan, ...]:
-    """Where the record's extractive values stand in the whole document."""
+    """Where the record's extractive values stand in the whole document; `written` is the record's JSON."""
     if outcome.status not in RECORD_STATUSES or reviewer is None or reviewer.document is None:
         return ()
     marks = reviewer.review(generation.token_ids, None)
     if marks is None:
         return ()
-    return located(marks.spans, reviewer.guide.decode(generation.token_ids), offset=prompt.document_start)
+    return located(marks.spans, written, offset=prompt.document_start)

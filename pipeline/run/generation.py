@@ -41,7 +41,8 @@ class Usage:
         return Usage(
             self.requests + 1,
             self.output_tokens + len(completion.token_ids),
-            self.cached_tokens + completion.cached_tokens,
+            # Further requests say the same prompt again, which is in the cache by then.
+            self.cached_tokens if self.requests else completion.cached_tokens,
             self.queued_s + completion.queued_s,
             self.prefill_s + completion.prefill_s,
             self.decode_s + completion.decode_s,

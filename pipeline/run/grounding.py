@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pipeline.core.document import Document
 from pipeline.run.intake import Row
+from pipeline.spans.choices import lowered
 from pipeline.spans.folding import folded
 
 __all__ = ["has_spans", "misplaced", "with_grounded"]
@@ -60,7 +61,8 @@ def misplaced(row: Mapping[str, Any], text: str) -> list[str]:
         value = _value_at(row, field)
         if not isinstance(value, str) or _is_number(value):
             continue
-        if folded(text[start:end]).casefold() != value.casefold():
+        stands = folded(text[start:end])
+        if stands.casefold() != value.casefold() and lowered(stands) != lowered(value):
             problems.append(f"{field} is not what stands at [{start}, {end})")
     return problems
 

@@ -14,7 +14,7 @@ from pipeline.decoding.containers import ITEM, OTHERS
 __all__ = ["located"]
 
 
-def located(marks: Sequence[SpanMark], record: bytes, *, offset: int = 0) -> tuple[FoundSpan, ...]:
+def located(marks: Sequence[SpanMark], record: str, *, offset: int = 0) -> tuple[FoundSpan, ...]:
     """The spans with the indices of their lists, as `items[2].amount`.
 
     Args:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from pipeline.core.outcome import Cause
 from pipeline.run.record import USER_CODE_ERRORS
@@ -33,6 +34,8 @@ class Salvaged:
     """The record that the whole values of a cut-off text make."""
 
     record: Mapping[str, Any]
+    text: str
+    """The JSON that it was read from: what was written, up to the last whole value, and closed."""
     lost: tuple[str, ...]
     """Top-level fields that are missing or lost their end."""
 
@@ -48,17 +51,25 @@ def parse_record(text: str, model: type[BaseModel]) -> Mapping[str, Any] | Refus
 
 def salvage_record(text: str, model: type[BaseModel]) -> Salvaged | None:
     """The record made of a cut-off text's complete values, or None where they do not satisfy the model."""
-    names = {(info.alias or name): name for name, info in model.model_fields.items()}
+    names = {key: name for name, info in model.model_fields.items() for key in _keys(name, info)}
     for remainder in complete_prefixes(text):
         instance = _validated(remainder.text, model)
         if isinstance(instance, Refusal):
             continue
         record = _dumped(instance)
         if not isinstance(record, Refusal):
-            cut_field = names.get(remainder.cut_at.partition(".")[0])
+            cut_field = names.get(remainder.cut_at[0]) if remainder.cut_at else None
             given = instance.model_fields_set
-            return Salvaged(record, tuple(name for name in record if name not in given or name == cut_field))
+            lost = tuple(name for name in record if name not in given or name == cut_field)
+            return Salvaged(record, remainder.text, lost)
     return None
+
+
+def _keys(name: str, info: FieldInfo) -> Iterator[str]:
+    """The keys that a field is read from."""
+    alias = info.validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else (alias or info.alias or name, name)
+    yield from (choice for choice in choices if isinstance(choice, str))
 
 
 def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:

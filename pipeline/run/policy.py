@@ -16,6 +16,7 @@ from typing import Protocol
 from pipeline.core.errors import RequestRefusedError
 from pipeline.decoding import SpanMark
 from pipeline.engine.base import Engine, GuideRequest, Request
+from pipeline.engine.repetition import COPIES
 from pipeline.run.generation import Ended, Generation, Sampling, Usage
 from pipeline.run.repetition import repetition_start
 
@@ -175,7 +176,7 @@ async def _end_runaway(engine: Engine, sampling: Sampling, current: Generation, 
 
     The budget is what closing needs and no more, so that the model cannot go on where it was stopped.
     """
-    start = repetition_start(current.token_ids)
+    start = repetition_start(current.token_ids, least=COPIES)
     kept = current.token_ids if start is None else current.token_ids[:start]
     runaway = replace(current, ended=Ended.RUNAWAY)
     budget = len(kept) + reviewer.least_left(kept)

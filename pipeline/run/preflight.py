@@ -172,7 +172,16 @@ def _check_budget(spec: JobSpec, guide: Guide, prompts: PromptBuilder) -> None:
             f"tokens: set it to {least} or more, and to {4 * least} or more for records that say something"
         )
     context = spec.model.engine.get("max_model_len")
-    if isinstance(context, int) and context < prompts.fixed_tokens + least + 1:
+    if not isinstance(context, int):
+        return
+    is_cut = spec.truncation.long_documents != "reject"
+    if is_cut and context <= prompts.fixed_tokens + spec.decoding.max_tokens:
+        raise BudgetError(
+            f"model.engine.max_model_len is {context}; the prompt without a document takes {prompts.fixed_tokens} "
+            f"tokens and decoding.max_tokens is {spec.decoding.max_tokens}: truncation.long_documents "
+            f"{spec.truncation.long_documents} has no room for a document"
+        )
+    if context < prompts.fixed_tokens + least + 1:
         raise BudgetError(
             f"model.engine.max_model_len is {context}; the prompt without a document takes {prompts.fixed_tokens} "
             f"tokens and the least record {least}: set it to {prompts.fixed_tokens + least + 1} or more"

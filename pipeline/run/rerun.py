@@ -62,7 +62,7 @@ def rerun_spec(
         max_tokens: the new budget; rungs of the ladder that are not above it are left out.
     """
     raw = parent.effective()
-    raw["output"] = {"uri": output}
+    raw["output"]["uri"] = output
     raw["rerun"] = {"of": of.rstrip("/") + "/", "status": list(status), "cause": list(cause)}
     if max_tokens is not None:
         raw["decoding"]["max_tokens"] = max_tokens

@@ -6,6 +6,7 @@ bracket.  Nothing of an incomplete list item is kept.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -17,11 +18,11 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is left of a cut-off text: a whole JSON text, and the path of the container that lost its end."""
+    """What is left of a cut-off text: a whole JSON text, and the container that lost its end."""
 
     text: str
-    cut_at: str
-    """As `items` or `seller.address`; empty for the root."""
+    cut_at: tuple[str, ...]
+    """The keys that lead to it; none for the root."""
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class _Open:
     """Where its last complete member ends."""
     members: int = 0
     key: str = ""
-    """The key read last, as JSON text without its quotes."""
+    """The key read last."""
 
 
 def complete_prefixes(text: str) -> tuple[Remainder, ...]:
@@ -49,7 +50,7 @@ def complete_prefixes(text: str) -> tuple[Remainder, ...]:
     for index in range(deepest, -1, -1):
         if opened[index].members:
             closers = "".join(item.closer for item in reversed(opened[: index + 1]))
-            path = ".".join(item.key for item in opened[:index])
+            path = tuple(item.key for item in opened[:index])
             found.append(Remainder(text[: opened[index].keep_to] + closers, path))
     return tuple(found)
 
@@ -76,13 +77,20 @@ def _open_containers(text: str) -> list[_Open]:
                 return stack
             position = scalar.end()
             if expects_key:
-                stack[-1].key = scalar[0].strip('"')
+                stack[-1].key = _key(scalar[0])
                 expects_key = False
             else:
                 _count_member(stack, position)
             continue
         position += 1
     return stack
+
+
+def _key(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:  # an escape that is none: nothing of this text can be kept
+        return text
 
 
 def _count_member(stack: list[_Open], end: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from itertools import islice
@@ -13,6 +12,7 @@ from pipeline.core.errors import StorageError, VerificationError
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.spec import JobSpec
 from pipeline.report.documents import ShownDocument, ShownSpan
+from pipeline.report.text import json_values
 from pipeline.run.grounding import has_spans, with_grounded
 from pipeline.run.intake import ReadPiece, rows_of
 from pipeline.storage.arrow import AUDIT_NAMES
@@ -75,7 +75,7 @@ def _shown(outcome: dict[str, Any], shard_id: str, text: str) -> ShownDocument:
         cause=None if outcome["_cause"] is None else Cause(outcome["_cause"]),
         text=text[:TEXT_CHARS],
         text_chars=len(text),
-        record=json.loads(json.dumps(record, ensure_ascii=False, default=str)),
+        record=json_values(record),
         spans=tuple(
             ShownSpan(
                 field=span["field"], start=span["start"], end=span["end"], is_ambiguous=bool(span["is_ambiguous"])

@@ -20,7 +20,7 @@ from pipeline.core.document import Document
 from pipeline.core.errors import SpecError
 from pipeline.core.outcome import Outcome, Status
 from pipeline.core.spec import JobSpec
-from pipeline.decoding import Guide
+from pipeline.decoding import Guide, SpanDocument
 from pipeline.engine.base import Completion, Engine, EngineMetrics, Request
 from pipeline.report.trace import Candidate, Step, Trace, Unguided
 from pipeline.run.engines import start_engine
@@ -127,11 +127,12 @@ async def _trace(
     prompt_ids = tuple(listener.heard[0][0].prompt_ids)
     if with_unguided:
         trace = replace(trace, unguided=await _unguided(job, engine, listener.heard[0][0]))
-    reviewer = guidance_of(job.spec, job.guide, job.schema).for_document(
-        job.prompts.build(document.text or "").document
-    )
-    if reviewer is None or not found.token_ids:
+    asked = listener.heard[0][0].guide
+    if asked is None or not found.token_ids:
         return replace(trace, note="Nothing was generated.")
+    # The text that was read, which may be a part of the document's.
+    copied = None if asked.document is None else SpanDocument.from_bytes(asked.document)
+    reviewer = GuideReviewer(job.guide, copied)
     is_whole = outcome.status is not Status.TRUNCATED and found.token_ids and _is_complete(reviewer, found.token_ids)
     ids = (*found.token_ids, job.guide.eos_ids[0]) if is_whole else found.token_ids
     scores = await _scores(engine, prompt_ids, ids)

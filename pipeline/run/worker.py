@@ -140,8 +140,9 @@ class Worker:
             tally, is_ours = await in_thread(self._committer.merge, task, attempt, self._work.rows)
         else:
             work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s, task.before)
+            extracted = time.perf_counter()
             tally, is_ours = await in_thread(self._committer.commit, task, work, attempt)
-            self._metrics.shard_committed(time.perf_counter() - started)
+            self._metrics.shard_committed(work.timings_s.wall + time.perf_counter() - extracted)
         return Summary(task.task_id, tally, is_ours, time.perf_counter() - started)
 
     async def _give_up(self) -> None:

@@ -25,7 +25,7 @@ _SIGNS = (
     regex.compile(rf"(?<![\p{{L}}\d])(?P<sign>[-(]) ?(?:{_MARK} ?)?$"),
     regex.compile(rf"(?<!\p{{L}}){_MARK} ?(?P<sign>[-(]) ?$"),
 )
-_CLOSING = regex.compile(rf"(?: ?(?:{_MARK}|%))?\)")
+_CLOSING = regex.compile(rf"(?: ?(?:{_MARK}|%))? ?\)")
 _WINDOW = 8
 """Characters before a number in which its sign and its currency stand."""
 _MAX_GROUPS = 6

@@ -9,12 +9,12 @@ from pipeline.spans.candidates import Candidate
 from pipeline.spans.folding import Folded, folded
 from pipeline.spans.views import Bounds
 
-__all__ = ["choices_in"]
+__all__ = ["choices_in", "lowered"]
 
 _LETTERS_WITH_LONGER_SMALL_ONES = "İ"
 
 
-def _lowered(text: str) -> str:
+def lowered(text: str) -> str:
     """In lower case, one character for one."""
     for letter in _LETTERS_WITH_LONGER_SMALL_ONES:
         text = text.replace(letter, "i")
@@ -28,7 +28,7 @@ def _wanted(values: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         if value == "null":
             continue
         spelling = value[1:-1] if value.startswith('"') else value
-        looks = _lowered(folded(json.loads(value) if value.startswith('"') else value))
+        looks = lowered(folded(json.loads(value) if value.startswith('"') else value))
         if looks:
             found.setdefault(looks[0], []).append((looks, spelling))
     return found
@@ -36,7 +36,7 @@ def _wanted(values: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
 
 def choices_in(whole: Folded, bounds: Bounds, values: Sequence[str]) -> list[Candidate]:
     """Each place between bounds of words that spells a value (given as JSON), by place."""
-    text = _lowered(whole.text)
+    text = lowered(whole.text)
     wanted = _wanted(values)
     ends = frozenset(bounds.ends.tolist())
     found = []

@@ -25,7 +25,8 @@ _COMPACT = regex.compile(
     r"(?<=(?<!\d)(?:19|20)\d{6}T?)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?(?P<fraction>)(?!\d)"
 )
 _HALF_AFTER = regex.compile(r" ?(?P<half>(?i:[ap]\.? ?m)\b\.?|[\p{L}\p{M}.]{1,15})")
-_HALF_BEFORE = regex.compile(r"(?P<half>[^\W\d_]{2}) ?$")
+_HALF_BEFORE = regex.compile(r"(?P<half>(?<![^\W\d_])(?:[A-Z]{2}|pm)|[^\W\d_a-zA-Z]{2}) ?$")
+"""Not `am`, which is a word of German and the end of names; not the end of a longer word, where a script has words."""
 _ZONE = regex.compile(
     r" ?(?:(?P<utc>Z|UTC|GMT)(?:(?P<sign>[+-])(?P<hour>\d{1,2})(?::?(?P<minute>\d\d))?)?(?![\p{L}\d:]))"
     r"|(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:]|[.,]\d)"

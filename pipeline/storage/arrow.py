@@ -17,7 +17,7 @@ from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.storage.columns import model_fields
 from pipeline.storage.values import NotStorableError, json_text, stored, well_formed
 
-__all__ = ["AUDIT_FIELDS", "AUDIT_NAMES", "outcomes_table", "record_schema", "storable"]
+__all__ = ["AUDIT_FIELDS", "AUDIT_NAMES", "input_names", "outcomes_table", "record_schema", "storable"]
 
 _SPAN = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64()), ("is_ambiguous", pa.bool_())])
 
@@ -114,6 +114,11 @@ def outcomes_table(outcomes: Sequence[Outcome], schema: pa.Schema, *, attempt: s
                 values = [_audit(row, field.name, attempt, engine) for row in rows]
         columns.append(pa.array(values, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def input_names(schema: pa.Schema) -> frozenset[str]:
+    """Names of a part's columns that were passed through."""
+    return frozenset(field.name for field in _fields(schema, _INPUT))
 
 
 def _marked(field: pa.Field[Any], origin: bytes) -> pa.Field[Any]:

@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from pipeline.core.errors import InputError, SpecError, StorageError
 from pipeline.core.sections import S3Spec
 from pipeline.storage.export import exported_schema
+from pipeline.storage.reader import batches_of
 
 __all__ = ["append_to_delta"]
 
@@ -94,7 +95,7 @@ class _Counted:
         self.rows = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._dataset.to_batches(columns=self._schema.names):
+        for batch in batches_of(self._dataset, self._schema.names):
             columns: list[Any] = [
                 column if column.type.equals(field.type) else pc.cast(column, field.type)
                 for column, field in zip(batch.columns, self._schema, strict=True)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic_core import to_json
 
 from pipeline.storage.arrow import AUDIT_NAMES
+from pipeline.storage.reader import batches_of
 
 __all__ = ["ExportFormat", "export_records", "exported_schema"]
 
@@ -39,9 +40,12 @@ def export_records(dataset: ds.Dataset, to: ExportFormat, file: BinaryIO, *, wit
 
     Returns:
         How many rows were written.
+
+    Raises:
+        StorageError: a part cannot be read.
     """
     schema = exported_schema(dataset, with_audit)
-    batches = dataset.to_batches(columns=schema.names)
+    batches = batches_of(dataset, schema.names)
     match to:
         case ExportFormat.PARQUET:
             return _parquet(batches, schema, file)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
+from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob
 from pipeline.storage.store import ObjectInfo
 
@@ -42,6 +42,9 @@ class LocalStore:
                 found = [name for name in _walk(os.path.dirname(glob_root(path))) if matches(name)]
             else:
                 found = _walk(path)
+            for name in found:
+                if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
+                    raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
             return [_info(name) for name in sorted(found)]
 
     def head(self, uri: str) -> ObjectInfo | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from pipeline.core.errors import StorageNotFoundError
+from pipeline.core.errors import StorageError, StorageNotFoundError
 from pipeline.core.outcome import RECORD_STATUSES, Status
 from pipeline.core.sections import S3Spec
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.store import open_store
 
-__all__ = ["read_records"]
+__all__ = ["batches_of", "read_records"]
 
 
 def read_records(
@@ -49,3 +50,17 @@ def read_records(
         return dataset
     wanted = [Status(name).value for name in ([status] if isinstance(status, str) else status)]
     return dataset.filter(pc.field("_status").isin(wanted))
+
+
+def batches_of(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The dataset's rows, a batch at a time.
+
+    Raises:
+        StorageError: a part cannot be read, or is damaged.
+    """
+    try:
+        yield from dataset.to_batches(columns=list(columns))
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            f"a part of the run cannot be read: {str(error).splitlines()[0]}; `recordmill verify` says what is damaged"
+        ) from error

@@ -87,3 +87,22 @@ def test_credentials_in_an_endpoint_are_refused_and_not_repeated(
     said = capsys.readouterr().err
     assert "AWS_ENDPOINT_URL_S3: credentials do not belong in a URL" in said
     assert "hush" not in said
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("has_file", [True, False])
+def test_a_damaged_part_is_told_as_such(
+    to: str, has_file: bool, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Fails when the error of reading is left to whoever writes the file."""
+    run = _run(tmp_path, parts=2)
+    part = sorted((run / "parts").iterdir())[1]
+    content = bytearray(part.read_bytes())
+    content[8:40] = bytes(32)
+    part.write_bytes(content)
+    out = tmp_path / "x"
+    assert main(["export", str(run), "--to", to, *(["-o", str(out)] if has_file else [])]) == 3
+    said = capsysbinary.readouterr().err.decode()
+    assert "a part of the run cannot be read" in said
+    assert "recordmill verify" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

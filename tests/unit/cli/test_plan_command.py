@@ -120,3 +120,23 @@ def test_a_rate_or_price_that_is_no_amount_is_refused(option: str, value: str, f
     shown = say("plan", "job.yaml", option, value)
     assert shown.code == 2
     assert option in shown.err
+
+
+def test_a_sample_reads_what_the_run_would_where_long_documents_are_cut(folder: Path, say: Say) -> None:
+    """Fails when the sample's larger budget leaves no room for the document."""
+    fixed = say("plan", "job.yaml", "--json").json["fixed_tokens"]
+    engine = {"answers": "tests.integration.scripted:answer", "max_model_len": fixed + 160}
+    put_job(folder, truncation={"long_documents": "head"}, model={"engine": engine}, decoding={"max_tokens": 100})
+    found = say("plan", "job.yaml", "--sample-generations", "10", "--json").json
+    assert found["generated"]["by_status"] == {"valid": 10}
+
+
+def test_a_date_in_an_example_is_a_text_and_one_that_is_none_is_an_error(folder: Path, say: Say) -> None:
+    path = put_job(folder, prompt={"examples": [{"text": "t", "record": {"title": "DAY", "number": 1}}]})
+    path.write_text(path.read_text().replace("DAY", "2024-03-05"))
+    assert say("plan", "job.yaml").code == 0
+    path.write_text(path.read_text().replace("2024-03-05", "2024-31-12"))
+    answered = say("plan", "job.yaml")
+    assert answered.code == 2
+    assert answered.err.count("\n") == 1
+    assert "not YAML" in answered.err

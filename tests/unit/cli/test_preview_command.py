@@ -84,15 +84,15 @@ def test_every_kind_of_input_is_read(kind: str, folder: Path, say: Say) -> None:
 def test_columns_that_are_passed_through_are_shown_with_their_document(folder: Path, say: Say) -> None:
     place = folder / "passed" / "day=2026-11-29"
     place.mkdir(parents=True)
-    rows = [{"document_id": "p0", "text": "note 0 here", "source": "scan", "key": b"\xff"}]
+    rows = [{"document_id": "p0", "text": "note 0 here", "source": "scan", "key": b"\xff", "rate": float("nan")}]
     pq.write_table(pa.Table.from_pylist(rows), place / "a.parquet")
-    put_job(folder, input={"uri": str(folder / "passed"), "columns": ["day", "source", "key"]})
+    put_job(folder, input={"uri": str(folder / "passed"), "columns": ["day", "source", "key", "rate"]})
     asked = ("preview", "job.yaml", "--html", "p.html")
     shown = say(*asked).out
     assert "day: 2026-11-29" in shown
     assert "source: scan" in shown
     assert "<dt>source</dt><dd>scan</dd>" in (folder / "p.html").read_text()
-    expected = {"day": "2026-11-29", "source": "scan", "key": "_w=="}
+    expected = {"day": "2026-11-29", "source": "scan", "key": "_w==", "rate": "NaN"}
     assert say(*asked, "--json").json[0]["columns"] == expected
     traced = ("trace", "job.yaml", "--document", "p0", "-o", "t.html")
     assert say(*traced).code == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -193,3 +193,20 @@ def test_only_free_text_that_could_be_null_has_to_wait_for_room() -> None:
         assert cursor.advance(4 + byte)
     assert cursor.advance(4 + ord('"'))
     assert not inside[cursor.state]
+
+
+class Shop(BaseModel):
+    name: Annotated[str, Field(max_length=20)]
+    total: Annotated[int, Field(ge=0, le=999)]
+
+
+def test_a_value_that_one_token_ended_is_shaped_too() -> None:
+    """Real vocabularies have tokens that end a value and begin the next key."""
+    shops = compile_guide(compile_grammar(Shop), vocabulary())
+    ends = next(index for index, token in enumerate(vocabulary().tokens) if token == b'","')
+    ids = [*(4 + byte for byte in b'{"name":"ab'), ends, *(4 + byte for byte in b'total":12}')]
+    marks = review(shops, ids, None)
+    assert marks.shaped_fields(11) == ("name", "total")
+    assert marks.shaped_fields(12) == ("total",)
+    assert marks.shaped_fields(len(ids) - 1) == ("total",)
+    assert marks.shaped_fields(len(ids)) == ()

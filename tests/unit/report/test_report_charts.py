@@ -71,3 +71,10 @@ def test_no_marks_leave_the_plot() -> None:
 def test_a_wholly_valid_run_has_no_shard_chart() -> None:
     assert shard_chart(report_of(plan_of(1), {0: [valid("a")]})) is None
     assert shard_chart(report_of(plan_of(), {})) is None
+
+
+def test_the_budget_that_cuts_the_longest_records_is_shown() -> None:
+    """Without a ladder no record is longer than the budget, which then lies in the last bin that there is."""
+    chart = histogram(Distribution(edges=(0, 1, 2, 4, 8), counts=(0, 0, 1, 2, 3)), "tokens", "tokens", budget=12)
+    assert chart is not None
+    assert chart.lines[0].at == pytest.approx(100 * 2.5 / 3)

@@ -85,3 +85,18 @@ def test_two_unreadable_values_do_not_match_each_other() -> None:
     assert not is_match("x", "x", "number")
     assert not is_match("x", "x", "date")
     assert not is_match(float("nan"), float("nan"), "number")
+
+
+@pytest.mark.parametrize(
+    ("value", "gold", "is_same"), [(True, 1, True), (True, 0, False), (False, 0.0, True), (False, 1, False)]
+)
+def test_a_truth_value_is_compared_with_numbers(value: bool, gold: float, is_same: bool) -> None:
+    """pandas writes flags that may be missing as numbers."""
+    assert is_match(value, gold, "number") is is_same
+
+
+@pytest.mark.parametrize(
+    ("value", "gold"), [("$", "€"), ("+", "-"), ("", "—"), ("🙂", "🙁"), ("दिन", "दान"), ("!", "?"), ("C++", "C")]
+)
+def test_what_folding_must_not_make_alike(value: str, gold: str) -> None:
+    assert not is_match(value, gold, "text")

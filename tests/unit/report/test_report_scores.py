@@ -129,3 +129,14 @@ def test_a_mapping_that_cannot_be_used_is_refused_by_name(mapping: dict[str, str
 def test_known_answers_without_the_id_column_are_refused() -> None:
     with pytest.raises(InputError, match="document_id"):
         score_records(records(), gold(company=["x"]))
+
+
+def test_what_came_from_the_input_is_not_scored_and_no_record_is_no_answer() -> None:
+    """Fails when every column that both tables have is taken for the model's work."""
+    passed = pa.field("country", pa.string(), metadata={b"recordmill.column": b"input"})
+    assert default_mapping(
+        pa.schema([*SCHEMA, passed]), pa.schema([("country", pa.string()), ("total", pa.int64())])
+    ) == {"total": "total"}
+    table = records(outcome("a", "failed", "refused", total=Decimal(1)), outcome("b", total=Decimal(2)))
+    [score] = score_records(table, gold(document_id=["a", "b"], total=[1, 2]))
+    assert (score.with_record, score.with_value, score.exact) == (1, 1, 1)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
+import json
+
 import pytest
 
 from pipeline.core.outcome import Cause, Status
@@ -69,3 +73,17 @@ def test_a_duration_has_two_units_at_most(seconds: float, written: str) -> None:
 )
 def test_a_compact_number_keeps_three_digits(value: float, written: str) -> None:
     assert text.compact(value) == written
+
+
+class Urgency(enum.Enum):
+    LOW = "low"
+
+
+def test_a_record_is_shown_as_it_is_stored() -> None:
+    record = {"urgency": Urgency.LOW, "tags": {"a"}, "by": {Urgency.LOW: 1, dt.date(2024, 3, 5): 2}, "raw": b"\xff"}
+    assert json.loads(text.record_text(record)) == {
+        "urgency": "low",
+        "tags": ["a"],
+        "by": {"low": 1, "2024-03-05": 2},
+        "raw": "_w==",
+    }

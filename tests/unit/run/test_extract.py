@@ -342,3 +342,21 @@ async def test_a_budget_below_what_must_be_copied_is_said_without_a_request(tmp_
     outcome = await _found(extractor, "Extraordinarilylongcompanyname")
     assert (outcome.status, outcome.cause) == (Status.TRUNCATED, Cause.BUDGET)
     assert outcome.output_tokens == 0
+
+
+class Salvageable(BaseModel):
+    company: Annotated[str, Span()]
+    items: list[Annotated[str, Span()]] = []
+
+
+async def test_a_salvaged_record_has_the_places_of_what_was_kept(tmp_path: Path) -> None:
+    text = "Blue Door Ltd\nred tea\nblue tea"
+    answer = '{"company":"Blue Door Ltd","items":["red tea","blue tea","red tea"]}'
+    outcome = await _found(_copying(tmp_path, answer, Salvageable, policy="salvage", max_tokens=56), text)
+    assert (outcome.status, outcome.cause) == (Status.CLOSED, Cause.SALVAGED)
+    assert outcome.record == {"company": "Blue Door Ltd", "items": ["red tea", "blue tea"]}
+    assert [(span.field, text[span.start : span.end]) for span in outcome.spans] == [
+        ("company", "Blue Door Ltd"),
+        ("items[0]", "red tea"),
+        ("items[1]", "blue tea"),
+    ]

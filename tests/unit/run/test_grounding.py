@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.run.grounding import misplaced
 
-TEXT = "ABC  SDN\tBHD\nRM 12.50 on 3 Feb"
+TEXT = "ABC  SDN\tBHD\nRM 12.50 on 3 Feb\nİSTANBUL"
 
 
 def _row(field: str, start: int, end: int, **values: Any) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def _row(field: str, start: int, end: int, **values: Any) -> dict[str, Any]:
         _row("items[1].name", 5, 8, items=[{"name": "x"}, {"name": "SDN"}]),
         _row("currency", 13, 15, currency="rm"),
         _row("total", 16, 21, total="12.50"),
+        _row("city", 31, 39, city="istanbul"),
         {"_spans": None},
     ],
 )
@@ -33,7 +34,7 @@ def test_a_value_that_stands_where_its_span_says_is_sound(row: dict[str, Any]) -
     ("row", "said"),
     [
         (_row("company", 0, 8, company="ABC SDN BHD"), "company is not what stands"),
-        (_row("total", 30, 99, total="12.50"), "of 30 characters"),
+        (_row("total", 30, 99, total="12.50"), "of 39 characters"),
         (_row("total", 5, 5, total="12.50"), "total at"),
     ],
 )

@@ -27,7 +27,5 @@ from pipeline.run.located import located
     ],
 )
 def test_each_value_has_its_own_place(record: object, marks: list[str], paths: list[str]) -> None:
-    found = located(
-        [SpanMark(path, ((n, n + 1),)) for n, path in enumerate(marks)], json.dumps(record).encode(), offset=10
-    )
+    found = located([SpanMark(path, ((n, n + 1),)) for n, path in enumerate(marks)], json.dumps(record), offset=10)
     assert [(span.field, span.start) for span in found] == [(path, n + 10) for n, path in enumerate(paths)]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field, field_validator, model_serializer
+from pydantic import AliasChoices, BaseModel, Field, field_validator, model_serializer
 
 from pipeline.core.outcome import Cause
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
@@ -99,3 +99,23 @@ def test_values_that_do_not_satisfy_the_model_are_not_salvaged() -> None:
 @pytest.mark.parametrize("text", ['{"a":1}', ' {"a":1}\n', '```json\n{"a":1}\n```', '```\n{"a":1}```\n'])
 def test_white_space_and_a_fence_are_no_part_of_unguided_json(text: str) -> None:
     assert strip_fence(text) == '{"a":1}'
+
+
+class Aliased(BaseModel):
+    shop: str = ""
+    lines: Annotated[list[int], Field(validation_alias=AliasChoices("positions", "l.i"))] = []
+    más: Annotated[list[int], Field(validation_alias="m.ás")] = []
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ('{"shop":"a","m.\\u00e1s":[],"positions":[1,2', ("lines",)),
+        ('{"shop":"a","m.ás":[],"l.i":[1,2', ("lines",)),
+        ('{"shop":"a","positions":[],"m.\\u00e1s":[1,2', ("más",)),
+    ],
+)
+def test_what_lost_its_end_is_named_whatever_its_key_is(text: str, lost: tuple[str, ...]) -> None:
+    salvaged = salvage_record(text, Aliased)
+    assert salvaged is not None
+    assert salvaged.lost == lost

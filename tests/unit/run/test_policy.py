@@ -24,7 +24,7 @@ from pipeline.engine.base import Completion, EngineMetrics, GuideRequest, Reques
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
-from pipeline.run.generation import Ended, Generation, Sampling
+from pipeline.run.generation import Ended, Generation, Sampling, Usage
 from pipeline.run.guidance import GuideReviewer
 from pipeline.run.policy import decode_closed, decode_plain
 from pipeline.run.repetition import repetition_start
@@ -237,3 +237,19 @@ def test_a_plain_mask_that_ran_out_is_cut() -> None:
 )
 def test_a_repetition_starts_with_the_second_copy(tokens: list[int], start: int | None) -> None:
     assert repetition_start(tokens) == start
+
+
+def test_only_the_first_request_of_a_document_counts_what_was_cached() -> None:
+    """Fails when the hit rate, a share of each document's one prompt, can pass 1."""
+    usage = Usage()
+    for cached in (400, 480, 490):
+        usage = usage.plus(Completion((1,), "x", "stop", cached_tokens=cached))
+    assert (usage.requests, usage.cached_tokens) == (3, 400)
+
+
+def test_a_runaway_of_one_token_is_closed_after_one_copy() -> None:
+    """Fails when a pattern has to be longer than what ended the completion."""
+    wish = json.dumps({"tags": ["a" * 200], "total": 3}, separators=(",", ":"))
+    generation, _, _ = _decode(wish, [2000], model=Tags)
+    assert generation.ended is Ended.RUNAWAY
+    assert Tags.model_validate_json(bytes(generation.token_ids)).tags[0] == "a"

@@ -127,6 +127,16 @@ def test_a_budget_below_the_least_record_says_the_number_that_would_do(folder: P
     _refused(folder, BudgetError, f"set it to {least} or more", decoding={"max_tokens": least - 1})
     prepare(_spec(folder, decoding={"max_tokens": least}), folder)
     _refused(folder, BudgetError, "max_model_len", model={"engine": {"max_model_len": 50}})
+    engine = {"max_model_len": 1024}
+    cut = {"long_documents": "head"}
+    _refused(
+        folder,
+        BudgetError,
+        "no room for a document",
+        model={"engine": engine},
+        truncation=cut,
+        decoding={"max_tokens": 1024},
+    )
 
 
 def test_an_input_that_is_missing_empty_or_has_other_columns(folder: Path) -> None:

@@ -196,3 +196,9 @@ def test_pieces_hold_exactly_the_chosen_rows(sizes: list[tuple[int, int]], data:
     named = [(piece.uri, piece.row_group, row) for piece in found for row in range(piece.row_start, piece.row_stop)]
     assert named == [all_rows[number] for number in numbers]
     assert all(a.uri != b.uri or a.row_stop < b.row_start for a, b in itertools.pairwise(found))
+
+
+def test_what_the_report_may_show_is_kept(parent: JobSpec, tmp_path: Path) -> None:
+    """Fails when a rerun falls back to showing documents whose text was to stay out of the report."""
+    quiet = parent.model_copy(update={"output": parent.output.model_copy(update={"shown_documents": 0})})
+    assert child_of(quiet, tmp_path).output.shown_documents == 0

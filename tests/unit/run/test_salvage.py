@@ -43,7 +43,7 @@ def test_every_remainder_of_a_cut_text_holds_complete_values_only(
 def test_whole_items_of_a_cut_list_are_kept() -> None:
     (first, second) = complete_prefixes('{"shop":"a","items":[{"n":1},{"n":2},{"n":')
     assert json.loads(first.text) == {"shop": "a", "items": [{"n": 1}, {"n": 2}]}
-    assert first.cut_at == "items"
+    assert first.cut_at == ("items",)
     assert json.loads(second.text) == {"shop": "a"}
 
 

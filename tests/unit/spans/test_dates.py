@@ -200,3 +200,21 @@ def test_a_name_of_months_means_one_or_two() -> None:
     assert names["may"] == (5,)
     assert names["fevrier"] == names["февраля"] == (2,)
     assert all(len(numbers) <= 2 for numbers in names.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "time", "form"),
+    [
+        ("Amsterdam 12:10", "12:10:00", "12:10"),
+        ("Birmingham 12:45", "12:45:00", "12:45"),
+        ("am 12:15", "12:15:00", "12:15"),
+        ("Team 9:30", "09:30:00", "9:30"),
+        ("1500 rpm 3:30", "03:30:00", "3:30"),
+        ("AM 10:30", "10:30:00", "AM 10:30"),
+        ("PM 3:30", "15:30:00", "PM 3:30"),
+        ("오후 3:30", "15:30:00", "오후 3:30"),
+        ("今日下午 3:30", "15:30:00", "下午 3:30"),
+    ],
+)
+def test_a_half_of_the_day_before_a_time_is_a_word_of_its_own(text: str, time: str, form: str) -> None:
+    assert values_in(text, {"type": "time"}) == [(time, form)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError
+from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError
 from pipeline.storage.local import LocalStore
 
 
@@ -77,3 +77,9 @@ def test_linked_folders_are_walked_once_and_loops_end(tmp_path: Path) -> None:
     (archive / "back").symlink_to(data)
     found = [item.uri for item in LocalStore().list(str(data))]
     assert found == [str(data / "2024" / "old.parquet"), str(data / "new.parquet")]
+
+
+def test_a_name_that_is_no_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "caf\udce9.parquet").write_bytes(b"1")
+    with pytest.raises(InputError, match=r"udce9.parquet.*rename"):
+        LocalStore().list(str(tmp_path))

@@ -1,0 +1,165 @@
+"""What Pydantic checks of a value that its JSON Schema does not say, and what may be relied on as said."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic.json_schema import JsonSchemaValue
+
+__all__ = [
+    "as_validated",
+    "bounds_of",
+    "is_alias_path",
+    "is_known",
+    "is_required",
+    "json_members",
+    "noted",
+    "other_spellings",
+    "unheld_check",
+]
+
+_KNOWN_MODULES = ("pydantic.", "pydantic_core", "ipaddress", "pathlib")
+"""Modules whose validators take what the schema says, where it says it exactly."""
+_USERS_OWN = ("pydantic._internal._decorators_v1", "pydantic.experimental.")
+"""Modules of Pydantic's that wrap functions of the user's."""
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+_KNOWN_FORMATS = frozenset(
+    {"email", "uri", "ipv4", "ipv6", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface", "path", "password",
+     "base64", "base64url", "binary", "ipvanyaddress", "ipvanynetwork", "ipvanyinterface"}
+)  # fmt: skip
+_PLAIN_STRINGS = frozenset({"path_validator", "SecretStr", "SecretBytes"})
+"""Validators of Pydantic's own that take any string."""
+_NARROWER = {
+    "EncodedStr": "base64 of UTF-8 text",
+    "PathType": "the path on this machine",
+    "<locals>.val_func": "validator val_func",
+}
+"""Validators of Pydantic's own that take less than their schema says, by what stands in their names."""
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+_MEASURED_OTHERWISE = frozenset({"binary", "path", "uri"})
+"""Formats whose length is not counted in characters of the JSON string."""
+
+
+def noted(schema: JsonSchemaValue, reason: str) -> JsonSchemaValue:
+    """The schema of a field of which this much is checked afterwards."""
+    if "$ref" in schema:
+        return {"allOf": [schema], "x-checked": [reason]}
+    return {**schema, "x-checked": [*schema.get("x-checked", ()), reason]}
+
+
+def bounds_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The bounds of a core schema that are set."""
+    return {key: schema[key] for key in _BOUNDS if schema.get(key) is not None}
+
+
+def is_known(function: Any) -> bool:
+    """Whether a function is Pydantic's or the standard library's own."""
+    module = str(getattr(function, "__module__", None) or type(function).__module__)
+    return module.startswith(_KNOWN_MODULES) and not module.startswith(_USERS_OWN)
+
+
+def unheld_check(core: Mapping[str, Any], schema: JsonSchemaValue) -> str | None:
+    """What a validator checks beyond its schema; None where the schema says it all.
+
+    Args:
+        core: the core schema of a validator.
+        schema: the JSON Schema made of it.
+    """
+    function = core["function"]["function"]
+    name = getattr(function, "__qualname__", type(function).__name__)
+    if isinstance(function, functools.partial) and is_known(function.func):
+        is_held = all(_holds(schema, key, value) for key, value in function.keywords.items())
+        # Of several bounds the last one stands in the schema.
+        is_alone = is_held and not _is_bounded_within(core["schema"], function.keywords)
+        return None if is_alone else f"constraint {function.keywords}"
+    if not is_known(function):
+        return f"validator {name.rpartition('.')[2]}"
+    if name.rpartition(".")[2] in _PLAIN_STRINGS:
+        return None
+    for inner, reason in _NARROWER.items():
+        if inner in name:
+            return reason
+    is_exact = "x-string" in schema or "x-json" in schema or schema.get("format") in _KNOWN_FORMATS
+    return None if is_exact else f"validator {getattr(function, '__name__', 'of the type')}"
+
+
+def _holds(schema: JsonSchemaValue, key: str, value: Any) -> bool:
+    """Whether the schema has a bound of the length in the unit that Pydantic counts in."""
+    bound, _, what = key.partition("_")
+    unit = _LENGTHS.get(schema.get("type", ""))
+    if what != "length" or unit is None or "x-json" in schema or schema.get("format") in _MEASURED_OTHERWISE:
+        return False
+    return bool(schema.get(f"{bound}{unit}") == value)
+
+
+def _is_bounded_within(core: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether what is bounded has such a bound already, or is measured in bytes."""
+    if core["type"] == "bytes":
+        return True
+    function = core.get("function", {}).get("function") if core["type"].startswith("function-") else None
+    if isinstance(function, functools.partial) and not keywords.keys().isdisjoint(function.keywords):
+        return True
+    inner = next(
+        (core[key] for key in ("schema", "lax_schema", "json_schema") if isinstance(core.get(key), dict)), None
+    )
+    return inner is not None and "type" in inner and _is_bounded_within(inner, keywords)
+
+
+def is_alias_path(field: Mapping[str, Any]) -> bool:
+    """Whether a field is read from inside another value."""
+    alias = field.get("validation_alias")
+    first = alias[0] if isinstance(alias, list) and alias and isinstance(alias[0], list) else alias
+    return isinstance(first, list) and len(first) > 1
+
+
+def is_required(field: Mapping[str, Any]) -> bool:
+    """Whether a record without the field is refused."""
+    return bool(field.get("required", True)) and field["schema"]["type"] != "default"
+
+
+def other_spellings(fields: Any, *, is_by_name: bool) -> Iterator[str]:
+    """Keys that a field is read from beside the one that its schema names.
+
+    Args:
+        fields: of a core schema: by name, or a list of those of a dataclass.
+        is_by_name: whether fields with an alias are read by their names too.
+    """
+    named = fields.items() if isinstance(fields, Mapping) else ((field["name"], field) for field in fields)
+    for name, field in named:
+        alias = field.get("validation_alias")
+        if isinstance(alias, list):
+            paths = alias if alias and isinstance(alias[0], list) else [alias]
+            yield from (path[0] for path in paths[1:] if isinstance(path[0], str))
+        if alias is not None and is_by_name:
+            yield name
+
+
+def json_members(values: Any) -> list[Any]:
+    """Of an enum's or a literal's values those that JSON text can name as they are."""
+    return [value for value in values if isinstance(value, str | int | float | None)]
+
+
+_SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})
+
+
+def as_validated(schema: Any) -> Any:
+    """The schema without what a user says of its JSON form: what is validated counts, not what is documented."""
+    metadata = schema.get("metadata")
+    if not metadata:
+        return schema
+    kept = dict(metadata)
+    for key in ("pydantic_js_functions", "pydantic_js_annotation_functions"):
+        if key in kept:
+            kept[key] = [function for function in kept[key] if _is_trusted(function)]
+    extra = kept.pop("pydantic_js_extra", None)
+    if isinstance(extra, dict):
+        kept["pydantic_js_extra"] = {name: value for name, value in extra.items() if name in _SHOWN}
+    return {**schema, "metadata": kept}
+
+
+def _is_trusted(function: Any) -> bool:
+    name = getattr(function, "__qualname__", "")
+    module = str(getattr(function, "__module__", ""))
+    return module.startswith((*_KNOWN_MODULES, "pipeline.")) and "WithJsonSchema" not in name
