@@ -28,7 +28,7 @@ from pipeline.core.sections import (
 )
 from pipeline.core.suggest import meant_key
 
-__all__ = ["JobSpec", "parse_spec"]
+__all__ = ["JobSpec", "check_input_apart", "parse_spec"]
 
 
 class JobSpec(Section):
@@ -63,7 +63,9 @@ class JobSpec(Section):
         for uri in self.input.uris:
             if placed(uri).startswith(output):
                 raise ValueError(f"output.uri {self.output.uri!r} contains the input {uri!r}")
-            if output.startswith(placed(glob_root(uri))) or _takes(uri, output):
+            if is_glob(uri):
+                glob_matcher(placed(uri))  # raises where it is no pattern
+            if output.startswith(placed(glob_root(uri))):
                 raise ValueError(f"output.uri {self.output.uri!r} lies inside the input {uri!r}")
         if self.rerun is not None and placed(self.rerun.of) == output:
             raise ValueError(f"output.uri {self.output.uri!r} is the run that is to be run again; choose another")
@@ -86,9 +88,18 @@ class JobSpec(Section):
         return self.model_dump(mode="json")
 
 
-def _takes(uri: str, output: str) -> bool:
-    """Whether a pattern takes what a run writes, as `receipts*` would that of `receipts-out/`."""
-    return is_glob(uri) and glob_matcher(placed(uri))(f"{output}parts/part-0.parquet")
+def check_input_apart(spec: JobSpec) -> None:
+    """A pattern of the input must not take what the run writes, as `receipts*` would that of `receipts-out/`.
+
+    Not part of `parse_spec`, so that a run that began so can be read.
+
+    Raises:
+        SpecError: it does.
+    """
+    output = placed(spec.output.uri)
+    for uri in spec.input.uris:
+        if is_glob(uri) and glob_matcher(placed(uri))(f"{output}parts/part-0.parquet"):
+            raise SpecError(f"output.uri {spec.output.uri!r} lies inside the input {uri!r}")
 
 
 def parse_spec(raw: object, *, source: str) -> JobSpec:

@@ -22,7 +22,7 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 2
+_VERSION = 3
 """Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 

@@ -88,6 +88,7 @@ class Guide:
         self.closing = CostShelf(arrays, meta["max_token_bytes"])
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._forced: dict[int, bytes] = {}
+        self._open: dict[int, bool] = {}
         self._lock = threading.Lock()
         self._saved = [Row(row, row.ctypes.data) for row in self._rows]
         self._row_index: list[int] = self.row_of_state.tolist()
@@ -250,13 +251,13 @@ class Guide:
 
     def is_open(self, state: int) -> bool:
         """Whether the field that is written in this state is gone on with by some byte."""
-        return bool(self._open[state])
-
-    @cached_property
-    def _open(self) -> Array:
-        tags = self._arrays["tag_of_state"].astype(np.int64)
-        after = np.append(tags, -1)[self.table]
-        return np.asarray((tags >= 0) & (after == tags[:, None]).any(axis=1))
+        found = self._open.get(state)
+        if found is None:
+            tags = self._arrays["tag_of_state"]
+            after = self.table[state]
+            after = after[after != self.state_count]
+            found = self._open[state] = bool(tags[state] >= 0 and (tags[after] == tags[state]).any())
+        return found
 
     def cursor(
         self, budget_tokens: int | None = None, reserve: Sequence[int] = (), document: SpanDocument | None = None

@@ -12,6 +12,7 @@ __all__ = [
     "as_validated",
     "bounds_of",
     "is_alias_path",
+    "is_hashable",
     "is_known",
     "is_required",
     "json_members",
@@ -112,6 +113,49 @@ def is_alias_path(field: Mapping[str, Any]) -> bool:
     alias = field.get("validation_alias")
     first = alias[0] if isinstance(alias, list) and alias and isinstance(alias[0], list) else alias
     return isinstance(first, list) and len(first) > 1
+
+
+_HASHABLE = frozenset(
+    {"none", "bool", "int", "float", "decimal", "str", "bytes", "date", "time", "datetime", "timedelta", "literal",
+     "enum", "url", "multi-host-url", "uuid", "frozenset", "is-instance"}
+)  # fmt: skip
+_INNER = ("schema", "lax_schema", "json_schema")
+
+
+def is_hashable(core: Any, shared: Mapping[str, Any]) -> bool:
+    """Whether every value of a type can be an item of a set; False where that is not plain to see.
+
+    Args:
+        core: a core schema.
+        shared: core schemas by the reference that others name them by.
+    """
+    kind = None if core is None else core["type"]
+    if kind in _HASHABLE:
+        return True
+    match kind:
+        case "definition-ref":
+            rest = {ref: each for ref, each in shared.items() if ref != core["schema_ref"]}
+            return is_hashable(shared.get(core["schema_ref"]), rest)
+        case "tuple":
+            return all(is_hashable(item, shared) for item in core["items_schema"])
+        case "model" | "dataclass":
+            has_hash = core["cls"].__hash__ is not None  # as frozen ones have
+            return has_hash and all(is_hashable(each["schema"], shared) for each in _fields(core))
+        case "union":
+            choices = (each[0] if isinstance(each, tuple) else each for each in core["choices"])
+            return all(is_hashable(each, shared) for each in choices)
+        case "tagged-union":
+            return all(is_hashable(each, shared) for each in core["choices"].values())
+        case "chain":
+            return is_hashable(core["steps"][-1], shared)
+    inner = None if core is None else next((core[key] for key in _INNER if isinstance(core.get(key), dict)), None)
+    return inner is not None and "type" in inner and is_hashable(inner, shared)
+
+
+def _fields(core: Any) -> list[Any]:
+    while core["type"] not in ("model-fields", "dataclass-args"):
+        core = core["schema"]
+    return list(core["fields"].values() if isinstance(core["fields"], Mapping) else core["fields"])
 
 
 def is_required(field: Mapping[str, Any]) -> bool:

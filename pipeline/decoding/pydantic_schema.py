@@ -28,6 +28,7 @@ from pipeline.decoding.pydantic_checks import (
     as_validated,
     bounds_of,
     is_alias_path,
+    is_hashable,
     is_known,
     is_required,
     json_members,
@@ -167,15 +168,19 @@ class _Generator(GenerateJsonSchema):
             return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
         return {**generated, "enum": members}
 
+    def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
+        self._shared = {each["ref"]: each for each in schema["definitions"] if "ref" in each}
+        return super().definitions_schema(schema)
+
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
-        return self._set(super().set_schema(schema))
+        return self._set(super().set_schema(schema), schema)
 
     def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
-        return self._set(super().frozenset_schema(schema))
+        return self._set(super().frozenset_schema(schema), schema)
 
-    def _set(self, generated: JsonSchemaValue) -> JsonSchemaValue:
+    def _set(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
         generated.pop("uniqueItems", None)
-        if not self._is_scalar(generated.get("items", {})):
+        if not is_hashable(schema.get("items_schema"), getattr(self, "_shared", {})):
             generated = noted(generated, "items that can be hashed")
         if generated.get("minItems", 0) > 1:
             return noted(generated, f"at least {generated['minItems']} different items")
@@ -189,14 +194,6 @@ class _Generator(GenerateJsonSchema):
                 return {}
             schema = behind
         return schema
-
-    def _is_scalar(self, schema: JsonSchemaValue) -> bool:
-        """Whether no value is an object or a list."""
-        schema = self._resolved(schema)
-        if "anyOf" in schema:
-            return all(map(self._is_scalar, schema["anyOf"]))
-        is_said = not {"type", "enum", "const", "x-string", "x-number", "x-json"}.isdisjoint(schema)
-        return is_said and schema.get("type") not in ("object", "array")
 
     def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
         return self.dict_schema(schema)
@@ -292,7 +289,7 @@ class _Generator(GenerateJsonSchema):
         if generated.setdefault("additionalProperties", False) is False:
             return generated
         is_by_name = bool(schema.get("config", {}).get("validate_by_name"))
-        while "fields" not in schema and "schema" in schema:
+        while schema["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in schema:
             schema = schema["schema"]
         for name in other_spellings(schema.get("fields", ()), is_by_name=is_by_name):
             generated["properties"].setdefault(name, False)

@@ -186,7 +186,10 @@ class Driver:
                 assert_never(event)
 
     def _start_failed(self, event: StartFailed) -> None:
+        wanted = self._fleet.wanted
         self._fleet.start_failed()
+        if self._fleet.wanted < wanted:
+            logger.warning("run=%s goes on with %d workers: the others do not start", self._run, self._fleet.wanted)
         self._last.unplaced = None
         self._last.start_error = self._last.trouble = event.error
         logger.error("run=%s worker=%s did not start: %s", self._run, event.worker_id, event.error)

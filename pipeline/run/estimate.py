@@ -195,7 +195,7 @@ def estimate(
         likely_tokens=round(sum(likely.values())),
         likely_from=likely_from,
         generated=generated,
-        budgets=budget_rows(lengths, _budgets(spec, job)),
+        budgets=budget_rows(lengths, [] if generated is None else _up_to(generated.largest_budget, spec, job)),
         cost=cost,
     )
 
@@ -224,6 +224,11 @@ def _budgets(spec: JobSpec, job: Job) -> tuple[int, ...]:
     least = 1 if job.guide is None else job.guide.least_tokens
     chosen = {own, *spec.truncation.escalate, 2 * own, 4 * own, 3 * own // 2}
     return tuple(sorted(chosen | {tokens for tokens in (own // 4, own // 2, 3 * own // 4) if tokens >= least}))
+
+
+def _up_to(largest: int, spec: JobSpec, job: Job) -> list[int]:
+    """The budgets of which the sample says something."""
+    return [budget for budget in _budgets(spec, job) if budget <= largest]
 
 
 async def _generated(

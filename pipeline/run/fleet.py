@@ -53,6 +53,7 @@ class Fleet:
         self.start_failures += 1
         if self.start_failures >= START_FAILURES_AT_MOST and self.ready:
             self.wanted = self.ready + self.starting
+            self.start_failures = 0
 
     @property
     def cannot_start(self) -> bool:

@@ -157,6 +157,13 @@ class MeteredEngine:
         self._tokens.tell(len(completion.token_ids), {"kind": "output"})
         return completion
 
+    def tell_idle(self) -> None:
+        """Counts the time without a request up to now; called now and then, so that an idle engine is seen as one."""
+        if self._idle_since is not None:
+            now = self._clock()
+            self._idle.tell(now - self._idle_since)
+            self._idle_since = now
+
     def metrics(self) -> EngineMetrics:
         return self._engine.metrics()
 
@@ -164,9 +171,8 @@ class MeteredEngine:
         await self._engine.close()
 
     def _enter(self) -> None:
-        if self._idle_since is not None:
-            self._idle.tell(self._clock() - self._idle_since)
-            self._idle_since = None
+        self.tell_idle()
+        self._idle_since = None
         self._in_flight += 1
         self._flying.tell(self._in_flight)
 

@@ -18,7 +18,7 @@ from pydantic.errors import PydanticUserError
 
 from pipeline.core.document import InputObject, Plan
 from pipeline.core.errors import BudgetError, FingerprintError, InputError, SchemaRefusedError, SpecError
-from pipeline.core.spec import JobSpec
+from pipeline.core.spec import JobSpec, check_input_apart
 from pipeline.decoding import Guide, Vocabulary, compile_grammar, compile_guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.run.fingerprint import Identity, differences, fingerprint_of, identity_of
@@ -87,6 +87,7 @@ def prepare(spec: JobSpec, base: Path) -> Prepared:
     Raises:
         RecordmillError: with exit code 2 and one line that says what is wrong, where, and what to do.
     """
+    check_input_apart(spec)
     job = prepare_job(spec, base)
     store = open_store(spec.output.uri, spec.s3)
     layout = RunLayout(spec.output.uri)

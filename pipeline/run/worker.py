@@ -19,7 +19,6 @@ from typing import Any
 
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
-from pipeline.engine.base import Engine
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.attempt import Lanes, ShardWork
@@ -48,7 +47,7 @@ class Worker:
     def __init__(self, setup: Setup, concurrency: int) -> None:
         self._setup = setup
         self._concurrency = concurrency
-        self._engine: Engine | None = None
+        self._engine: MeteredEngine | None = None
         self._lanes: Lanes | None = None
 
     async def hello(self) -> int:
@@ -111,6 +110,8 @@ class Worker:
 
     async def documents_working(self) -> int:
         """Documents done in shards that are not committed; also a sign of life."""
+        if self._engine is not None:
+            self._engine.tell_idle()
         return 0 if self._lanes is None else self._lanes.documents_working
 
     async def attempt(self, task: Task, number: int) -> Summary | RecordmillError:

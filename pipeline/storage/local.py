@@ -45,7 +45,7 @@ class LocalStore:
             for name in found:
                 if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
                     raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
-            return [_info(name) for name in sorted(found)]
+            return [_info(name) for name in _without_doubles(found)]
 
     def head(self, uri: str) -> ObjectInfo | None:
         path = _path(uri)
@@ -144,17 +144,32 @@ def _walk(root: str) -> list[str]:
             raise error
 
     found: list[str] = []
-    seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
-        status = os.stat(folder)
-        # A folder that links lead to twice is taken once, and a loop of links ends.
-        if (status.st_dev, status.st_ino) in seen:
-            folders.clear()
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        folders.sort()
+        above = _real_folders(root, folder)
+        # A link back to a folder above would go on for ever.
+        folders[:] = [
+            name
+            for name in folders
+            if not os.path.islink(path := os.path.join(folder, name)) or os.path.realpath(path) not in above
+        ]
         found += [os.path.join(folder, name) for name in names if not name.startswith(_LEFTOVER)]
     return found
+
+
+def _real_folders(root: str, folder: str) -> set[str]:
+    """Where a folder and those above it, down from the root, really are."""
+    parts = os.path.relpath(folder, root).split(os.sep)
+    return {os.path.realpath(os.path.join(root, *parts[:length])) for length in range(len(parts) + 1)}
+
+
+def _without_doubles(found: list[str]) -> list[str]:
+    """Of files that links to folders lead to several times, the one under the name with the fewest links, the first."""
+    real = {folder: os.path.realpath(folder) for folder in {os.path.dirname(path) for path in found}}
+    kept: dict[str, str] = {}
+    for path in sorted(found, key=lambda path: (real[os.path.dirname(path)] != os.path.dirname(path), path)):
+        folder, name = os.path.split(path)
+        kept.setdefault(os.path.join(real[folder], name), path)
+    return sorted(kept.values())
 
 
 def _info(path: str) -> ObjectInfo:

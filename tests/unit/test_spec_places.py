@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import SpecError
-from pipeline.core.spec import parse_spec
+from pipeline.core.spec import check_input_apart, parse_spec
 
 
 def _spec(source: Any, output: str) -> None:
     raw = {"name": "t", "input": {"uri": source}, "record": "a:B", "model": {"name": "m"}, "output": {"uri": output}}
-    parse_spec(raw, source="t")
+    check_input_apart(parse_spec(raw, source="t"))
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,7 @@ def test_a_sample_reads_what_the_run_would_where_long_documents_are_cut(folder: 
     put_job(folder, truncation={"long_documents": "head"}, model={"engine": engine}, decoding={"max_tokens": 100})
     found = say("plan", "job.yaml", "--sample-generations", "10", "--json").json
     assert found["generated"]["by_status"] == {"valid": 10}
+    assert max(row["max_tokens"] for row in found["budgets"]) == 100
 
 
 def test_a_date_in_an_example_is_a_text_and_one_that_is_none_is_an_error(folder: Path, say: Say) -> None:

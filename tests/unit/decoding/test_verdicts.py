@@ -146,6 +146,26 @@ class Plain(enum.Enum):
     TWO = "two"
 
 
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    n: int
+
+
+class Coloured(BaseModel):
+    colours: set[Plain]
+    main: Plain
+
+
+class TwoColoured(BaseModel):
+    a: Coloured
+    b: Coloured
+
+
+@pydantic_dataclass(config=ConfigDict(extra="allow"))
+class OpenClass:
+    a: bool
+
+
 TYPES = [
     (Annotated[Cat | Dog, Field(discriminator="kind")], '{"lives":true}'),
     (
@@ -239,6 +259,11 @@ def test_what_the_standard_refuses_is_not_called_enforced(schema: dict[str, Any]
     [
         (Annotated[Cat | Dog, Field(discriminator="kind")], '{"kind":"dog","lives":true}'),
         (dict[int, bool], '{"1":true}'),
+        (set[tuple[str, str]], '[["a","b"]]'),
+        (set[frozenset[str]], '[["a"]]'),
+        (set[Frozen], '[{"n":1}]'),
+        (TwoColoured, '{"a":{"colours":[1],"main":1},"b":{"colours":[],"main":"two"}}'),
+        (OpenClass, '{"a":true}'),
         (set[int], "[1,2]"),
         (Annotated[str, Field(min_length=2, max_length=3)], '"ab"'),
         (Annotated[list[bool], Field(min_length=1)], "[true]"),

@@ -27,5 +27,23 @@ from pipeline.run.located import located
     ],
 )
 def test_each_value_has_its_own_place(record: object, marks: list[str], paths: list[str]) -> None:
-    found = located([SpanMark(path, ((n, n + 1),)) for n, path in enumerate(marks)], json.dumps(record), offset=10)
+    given = [SpanMark(path, ((n, n + 1),)) for n, path in enumerate(marks)]
+    fields = (*dict.fromkeys(marks), "other.field")
+    found = located(given, json.dumps(record), fields=fields, offset=10)
     assert [(span.field, span.start) for span in found] == [(path, n + 10) for n, path in enumerate(paths)]
+
+
+def test_a_declared_field_does_not_take_the_place_of_an_extra_one() -> None:
+    record = json.dumps({"name": "n", "more": "m"})
+    [span] = located([SpanMark("*", ((3, 4),))], record, fields=("name", "*"))
+    assert (span.field, span.start) == ("more", 3)
+
+
+def test_a_deep_record_is_walked_once() -> None:
+    """Fails when each level doubles the names that are tried."""
+    record: object = "v"
+    field = ""
+    for _ in range(40):
+        record, field = {"a": [record]}, f"a[].{field}" if field else "a[]"
+    [span] = located([SpanMark(field, ((0, 1),))], json.dumps(record), fields=(field,))
+    assert span.field.count("[0]") == 40

@@ -85,7 +85,9 @@ async def test_an_engine_is_idle_between_requests_and_not_before_the_first_nor_d
         await second
     assert told["requests_in_flight"][()] == [1, 2, 1, 0]
     assert not told["engine_idle_seconds"]
+    now = 109.0
+    metered.tell_idle()
     now = 110.0
     await metered.generate(Request("b", [1] * 5, 9))
-    assert told["engine_idle_seconds"][()] == [3.0]
+    assert told["engine_idle_seconds"][()] == [2.0, 1.0]
     assert {kind: sum(values) for (kind,), values in told["tokens"].items()} == {"prompt": 10, "cached": 8, "output": 6}

@@ -65,7 +65,7 @@ def test_an_s3_uri_is_not_a_file() -> None:
         LocalStore().list("s3://bucket/docs/")
 
 
-def test_linked_folders_are_walked_once_and_loops_end(tmp_path: Path) -> None:
+def test_linked_folders_are_walked_and_loops_end(tmp_path: Path) -> None:
     """Fails when links to folders are not followed: their documents would be missing without a word."""
     archive, data = tmp_path / "archive", tmp_path / "data"
     archive.mkdir()
@@ -77,6 +77,21 @@ def test_linked_folders_are_walked_once_and_loops_end(tmp_path: Path) -> None:
     (archive / "back").symlink_to(data)
     found = [item.uri for item in LocalStore().list(str(data))]
     assert found == [str(data / "2024" / "old.parquet"), str(data / "new.parquet")]
+
+
+def test_a_link_beside_its_folder_hides_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    """Fails when a folder is taken under the name that sorts first, which a pattern may not take."""
+    for name in ("v3", "date=2024-06-01"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.parquet").write_bytes(b"1")
+    (tmp_path / "latest").symlink_to(tmp_path / "v3")
+    (tmp_path / "current").symlink_to(tmp_path / "date=2024-06-01")
+    expected = [str(tmp_path / "date=2024-06-01" / "x.parquet"), str(tmp_path / "v3" / "x.parquet")]
+    assert [item.uri for item in LocalStore().list(str(tmp_path))] == expected
+    assert [item.uri for item in LocalStore().list(f"{tmp_path}/v*/*.parquet")] == expected[1:]
+    assert [item.uri for item in LocalStore().list(f"{tmp_path}/lat*/*.parquet")] == [
+        str(tmp_path / "latest" / "x.parquet")
+    ]
 
 
 def test_a_name_that_is_no_utf_8_is_refused_by_name(tmp_path: Path) -> None:
