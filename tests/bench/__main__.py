@@ -53,7 +53,7 @@ BENCHMARKS = (
         "The same where the model costs next to nothing: short notes, random weights",
         "versus",
         (
-            *("--workload", "notes", "--documents", "3000", "--repeats", "3"),
+            *("--workload", "notes", "--documents", "2000"),
             *("--contenders", "ours;Ray Data LLM;LLM.generate;engine alone"),
         ),
     ),
