@@ -1,4 +1,4 @@
-"""How fast a document's candidates are found, and how many answers of real receipts are among them.
+"""How fast a document's candidates are found, what a step costs that copies, and how many answers are candidates.
 
 `python -m tests.bench.spans`
 
@@ -9,6 +9,7 @@ One process, one thread, median and slowest of several runs after one to warm up
 from __future__ import annotations
 
 import argparse
+import ctypes
 import random
 import statistics
 import time
@@ -22,9 +23,13 @@ import pyarrow.parquet as pq
 from dateutil import parser as date_parser
 
 from demo.documents import receipts
+from demo.models import default_cache
+from pipeline.decoding import Guide, SpanDocument, Vocabulary, compile_grammar, compile_guide
 from pipeline.decoding.span_document import SpanView
 from pipeline.spans import SpanFinder, folded
 from pipeline.spans.views import spelt
+from schemas.scanned_receipt import ScannedReceipt
+from tests.bench.receipts import MODELS
 from tests.bench.records import RECEIPTS
 
 __all__ = ["main"]
@@ -135,15 +140,51 @@ def _print_reach() -> None:
     print(f"different values of a receipt, on average: {dates_seen:.1f} dates, {totals_seen:.1f} decimals")
 
 
+def _print_steps() -> None:
+    """Mask and advance, for steps that begin or go on with a copied value and for all others."""
+    from transformers import AutoTokenizer
+
+    print(f"\n{'vocabulary':>10} {'steps':20} {'number':>8} {'median us':>10} {'p99 us':>8}")
+    texts = [text for _, text, _ in receipts(48, 5) if text is not None]
+    for model in MODELS.values():
+        vocabulary = Vocabulary.from_tokenizer(AutoTokenizer.from_pretrained(str(model(default_cache()))))
+        guide = compile_guide(compile_grammar(ScannedReceipt), vocabulary)
+        finder = SpanFinder.of_guide(guide, "dmy")
+        times: dict[str, list[float]] = {"that copy": [], "of the schema": []}
+        for number, text in enumerate(texts):
+            _walk(guide, finder.document(text), random.Random(number), times)
+        for name, found in times.items():
+            median, high = np.percentile(found, [50, 99])
+            print(f"{vocabulary.size:10,} {name:20} {len(found):8,} {median:10.1f} {high:8.1f}")
+
+
+def _walk(guide: Guide, document: SpanDocument, rng: random.Random, times: dict[str, list[float]]) -> None:
+    """One record of random legal ids, within 160 of them."""
+    cursor = guide.cursor(160, guide.usual_reserve, document)
+    mask = np.zeros(guide.words, np.uint32)
+    address = mask.ctypes.data_as(ctypes.c_void_p).value
+    assert address is not None
+    while not cursor.is_terminated:
+        is_copied = not isinstance(cursor.state, int) or cursor.state in guide.hole_of_state
+        begin = time.perf_counter_ns()
+        cursor.write_mask(address)
+        filled = time.perf_counter_ns()
+        legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[: guide.vocab_size])
+        token_id = int(rng.choice(legal.tolist()))
+        asked = time.perf_counter_ns()
+        cursor.advance(token_id)
+        took_us = (filled - begin + time.perf_counter_ns() - asked) / 1000
+        times["that copy" if is_copied else "of the schema"].append(took_us)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("times", "reach"), help="one of the two tables")
+    parser.add_argument("--only", choices=("times", "steps", "reach"), help="one of the tables")
     chosen = parser.parse_args(arguments).only
-    if chosen != "reach":
-        _print_times()
-    if chosen != "times":
-        _print_reach()
+    for name, table in (("times", _print_times), ("steps", _print_steps), ("reach", _print_reach)):
+        if chosen in (None, name):
+            table()
 
 
 if __name__ == "__main__":
