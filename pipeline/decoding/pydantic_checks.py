@@ -102,10 +102,15 @@ def _is_bounded_within(core: Any, keywords: Mapping[str, Any]) -> bool:
     function = core.get("function", {}).get("function") if core["type"].startswith("function-") else None
     if isinstance(function, functools.partial) and not keywords.keys().isdisjoint(function.keywords):
         return True
-    inner = next(
-        (core[key] for key in ("schema", "lax_schema", "json_schema") if isinstance(core.get(key), dict)), None
-    )
-    return inner is not None and "type" in inner and _is_bounded_within(inner, keywords)
+    inner = _inner(core)
+    return inner is not None and _is_bounded_within(inner, keywords)
+
+
+def _inner(core: Any) -> Any:
+    """The core schema of what is read from JSON inside another one; None where there is none."""
+    held = (core.get(key) for key in ("schema", "lax_schema", "json_schema"))
+    found = next((each for each in held if isinstance(each, dict)), None)
+    return found if found is not None and "type" in found else None
 
 
 def is_alias_path(field: Mapping[str, Any]) -> bool:
@@ -119,7 +124,6 @@ _HASHABLE = frozenset(
     {"none", "bool", "int", "float", "decimal", "str", "bytes", "date", "time", "datetime", "timedelta", "literal",
      "enum", "url", "multi-host-url", "uuid", "frozenset", "is-instance"}
 )  # fmt: skip
-_INNER = ("schema", "lax_schema", "json_schema")
 
 
 def is_hashable(core: Any, shared: Mapping[str, Any]) -> bool:
@@ -148,8 +152,8 @@ def is_hashable(core: Any, shared: Mapping[str, Any]) -> bool:
             return all(is_hashable(each, shared) for each in core["choices"].values())
         case "chain":
             return is_hashable(core["steps"][-1], shared)
-    inner = None if core is None else next((core[key] for key in _INNER if isinstance(core.get(key), dict)), None)
-    return inner is not None and "type" in inner and is_hashable(inner, shared)
+    inner = None if core is None else _inner(core)
+    return inner is not None and is_hashable(inner, shared)
 
 
 def _fields(core: Any) -> list[Any]:

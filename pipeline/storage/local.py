@@ -145,13 +145,11 @@ def _walk(root: str) -> list[str]:
 
     found: list[str] = []
     for folder, folders, names in os.walk(root, onerror=refuse, followlinks=True):
-        above = _real_folders(root, folder)
-        # A link back to a folder above would go on for ever.
-        folders[:] = [
-            name
-            for name in folders
-            if not os.path.islink(path := os.path.join(folder, name)) or os.path.realpath(path) not in above
-        ]
+        if links := {name for name in folders if os.path.islink(os.path.join(folder, name))}:
+            above = _real_folders(root, folder)
+            # A link back to a folder above would go on for ever.
+            back = {name for name in links if os.path.realpath(os.path.join(folder, name)) in above}
+            folders[:] = [name for name in folders if name not in back]
         found += [os.path.join(folder, name) for name in names if not name.startswith(_LEFTOVER)]
     return found
 
