@@ -115,7 +115,15 @@ class VllmEngine:
     async def close(self) -> None:
         self._watchdog.condemn("the engine was closed")
         self._watchdog.close()
+        await self._hang_up()
         await asyncio.to_thread(self._shut_down)
+
+    async def _hang_up(self) -> None:
+        """Ends vLLM's listening to its core, which would take the core's own end for a death and log it as an error."""
+        listening: asyncio.Task[None] | None = getattr(self._llm, "output_handler", None)
+        if listening is not None:
+            listening.cancel()
+            await asyncio.wait((listening,))
 
     def _shut_down(self) -> None:
         """vLLM's own way first, then whatever is left of it by force.  Blocks for seconds."""

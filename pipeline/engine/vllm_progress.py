@@ -17,7 +17,11 @@ __all__ = ["EngineCounters", "stat_logger"]
 
 @dataclass(slots=True)
 class EngineCounters:
-    """Totals since the engine's start, and the last step's gauges."""
+    """Totals since the engine's start, and the last step's gauges.
+
+    `steps` leaves out turns of the engine that did nothing for a request, as those in which every request that waits
+    still waits for its guide: how many they are follows from the machine and not from the work.
+    """
 
     steps: int = 0
     prompt_tokens: int = 0
@@ -40,7 +44,6 @@ class EngineCounters:
         Returns:
             Whether the step did anything for a request: gave tokens, or filled a part of the cache.
         """
-        self.steps += 1
         moved = False
         if iteration is not None:
             self.prompt_tokens += iteration.prompt_token_stats.total
@@ -54,6 +57,7 @@ class EngineCounters:
             self.running, self.waiting = scheduler.num_running_reqs, scheduler.num_waiting_reqs
             self.running_peak = max(self.running_peak, self.running)
             self.kv_cache_usage_peak = max(self.kv_cache_usage_peak, self.kv_cache_usage)
+        self.steps += moved
         return moved
 
 

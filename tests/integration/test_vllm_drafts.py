@@ -33,7 +33,7 @@ def _spec(model: Path, drafts: int) -> JobSpec:
             },
             "decoding": {"max_tokens": 128, "drafts": drafts},
             "output": {"uri": "/none/out/"},
-            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": 2},
+            "cluster": {"engines": 1, "gpus_per_engine": 0, "concurrency": 1},
         },
         source="test",
     )
@@ -49,9 +49,12 @@ async def _decoded(spec: JobSpec) -> tuple[list[tuple[int, ...]], float]:
 
 
 def test_drafts_change_no_record_and_save_steps(tiny_llama: Path) -> None:
-    """Fails when the scheduler gives vLLM no drafts (as many steps), or some that the cursor does not stand at."""
+    """Fails when the scheduler gives vLLM no drafts (as many steps), or some that the cursor does not stand at.
+
+    Documents go one after the other: how many steps several of them share depends on when each arrives.
+    """
     plain, steps = asyncio.run(_decoded(_spec(tiny_llama, 0)))
     drafted, fewer = asyncio.run(_decoded(_spec(tiny_llama, 8)))
     assert all(plain)
     assert drafted == plain
-    assert fewer < steps
+    assert fewer < sum(map(len, plain)) <= steps
