@@ -1,4 +1,4 @@
-"""The loops of compiling that need machine code: building the trie, counting tokens to the end.
+"""The loops of compiling that need machine code: the trie, the tokens to the end, the states that are alike.
 
 As in `kernels`, every function takes plain arrays, and numba is imported late.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.costs import NEVER
 
-__all__ = ["build_trie", "distances"]
+__all__ = ["build_trie", "distances", "refined"]
 
 _QUOTE = 0x22
 
@@ -84,37 +84,91 @@ def build_trie(data: Array, offsets: Array, token_ids: Array) -> tuple[Array, ..
 
 
 @numba.njit(cache=True)
-def _flood(
-    starts: Array, sources: Array, goals: Array, goal_count: int, most: int, reach: Array, touched: Array
-) -> int:
-    """Bytes from each state to the nearest goal, up to `most`, against the edges; how many states were reached."""
-    size = 0
-    for k in range(goal_count):
-        reach[goals[k]] = 0
-        touched[size] = goals[k]
-        size += 1
-    at = 0
-    while at < size:
-        state = touched[at]
-        at += 1
-        if reach[state] >= most:
+def _components(starts: Array, targets: Array) -> tuple[Array, Array]:
+    """Strongly connected components (Tarjan 1972), those that lead nowhere else first.
+
+    Returns:
+        members: every state, component after component, within one in the order in which the search left them.
+        bounds: where in `members` each component begins, and their number of states at the end.
+    """
+    count = len(starts) - 1
+    members = np.zeros(count, np.int64)
+    bounds = np.zeros(count + 1, np.int64)
+    found = np.full(count, -1, np.int64)
+    lowest = np.zeros(count, np.int64)
+    is_placed = np.zeros(count, np.bool_)
+    left = np.zeros(count, np.int64)
+    left_before = np.zeros(count, np.int64)
+    position = np.zeros(count, np.int64)
+    path = np.zeros(count, np.int64)
+    placed = components = clock = waiting = 0
+    for root in range(count):
+        if found[root] >= 0:
             continue
-        for k in range(starts[state], starts[state + 1]):
-            source = sources[k]
-            if reach[source] > most:
-                reach[source] = reach[state] + 1
-                touched[size] = source
-                size += 1
-    return size
+        path[0] = root
+        size = 1
+        while size > 0:
+            state = path[size - 1]
+            if found[state] < 0:
+                found[state] = lowest[state] = clock
+                clock += 1
+                position[state] = starts[state]
+                left_before[state] = waiting
+            if position[state] < starts[state + 1]:
+                target = targets[position[state]]
+                position[state] += 1
+                if found[target] < 0:
+                    path[size] = target
+                    size += 1
+                elif not is_placed[target]:
+                    lowest[state] = min(lowest[state], found[target])
+                continue
+            size -= 1
+            left[waiting] = state
+            waiting += 1
+            if size > 0:
+                lowest[path[size - 1]] = min(lowest[path[size - 1]], lowest[state])
+            if lowest[state] == found[state]:
+                for k in range(left_before[state], waiting):
+                    members[placed] = left[k]
+                    is_placed[left[k]] = True
+                    placed += 1
+                waiting = left_before[state]
+                components += 1
+                bounds[components] = placed
+    return members, bounds[: components + 1].copy()
 
 
 @numba.njit(cache=True)
-def _finds(
+def _note_nearby(
+    members: Array, first: int, last: int, distance: Array, starts: Array, targets: Array, nearby: Array
+) -> None:
+    """Sets `nearby[s, h]` of a component's states: the least distance among the states at most h bytes after s."""
+    for k in range(first, last):
+        nearby[members[k], :] = distance[members[k]]
+    if last - first == 1:
+        state = members[first]
+        for edge in range(starts[state], starts[state + 1]):
+            if targets[edge] != state:
+                for h in range(1, nearby.shape[1]):
+                    nearby[state, h] = min(nearby[state, h], nearby[targets[edge], h - 1])
+        return
+    for h in range(1, nearby.shape[1]):
+        for k in range(first, last):
+            state = members[k]
+            for edge in range(starts[state], starts[state + 1]):
+                nearby[state, h] = min(nearby[state, h], nearby[targets[edge], h - 1])
+
+
+@numba.njit(cache=True)
+def _nearest(
     table: Array,
     class_of_byte: Array,
     state: int,
-    reach: Array,
-    plain_reach: Array,
+    known: int,
+    distance: Array,
+    nearby: Array,
+    plain_nearby: Array,
     byte: Array,
     depth: Array,
     after: Array,
@@ -122,10 +176,12 @@ def _finds(
     has_quote: Array,
     first: Array,
     states: Array,
-) -> Any:
-    """A state with `reach` 0 that one token leads to, or -1.  Subtrees that cannot hold one are skipped."""
+) -> tuple[int, int]:
+    """The least distance, below `known`, of a state that one token leads to, and that state; else `known` and -1."""
     dead = table.shape[0]
     states[0] = state
+    best, nearest = known, -1
+    least = int(nearby[state, nearby.shape[1] - 1])
     node = 0
     count = len(byte)
     while node < count:
@@ -134,14 +190,17 @@ def _finds(
         if target == dead:
             node = after[node]
             continue
-        if reach[target] == 0 and first[node + 1] > first[node]:
-            return target
-        if reach[target] > height[node] or (has_quote[node] == 0 and plain_reach[target] > height[node]):
+        if distance[target] < best and first[node + 1] > first[node]:
+            best, nearest = int(distance[target]), int(target)
+            if best <= least:
+                break
+        below = height[node]
+        if below == 0 or (nearby if has_quote[node] else plain_nearby)[target, below] >= best:
             node = after[node]
             continue
         states[level] = target
         node += 1
-    return -1
+    return best, nearest
 
 
 @numba.njit(cache=True)
@@ -150,9 +209,9 @@ def distances(
     class_of_byte: Array,
     accepting: Array,
     starts: Array,
-    sources: Array,
+    targets: Array,
     plain_starts: Array,
-    plain_sources: Array,
+    plain_targets: Array,
     most_bytes: int,
     byte: Array,
     depth: Array,
@@ -163,48 +222,129 @@ def distances(
 ) -> tuple[Array, Array]:
     """The least number of tokens from each state to acceptance, and a next state on such a way.
 
-    Exact: breadth-first by tokens from the accepting states backwards.  `starts`/`sources` are the automaton's edges
-    reversed, in compressed rows; the `plain_` ones leave out edges on `"`.
+    Exact: a state is settled after all that it leads to, by a walk of the trie that leaves out what cannot lead
+    anywhere nearer than what was found already (branch and bound); the states of a cycle are gone over until none
+    changes (Bellman 1958).  `starts`/`targets` are the automaton's edges in compressed rows; the `plain_` ones leave
+    out edges on `"`.
     """
     count = table.shape[0]
     distance = np.full(count, NEVER, np.uint16)
     following = np.full(count, -1, np.int32)
-    reach = np.full(count, most_bytes + 1, np.int64)
-    plain_reach = np.full(count, most_bytes + 1, np.int64)
-    touched = np.zeros(count + 1, np.int64)
-    plain_touched = np.zeros(count + 1, np.int64)
-    goals = np.zeros(count, np.int64)
-    found = np.zeros(count, np.int64)
+    nearby = np.full((count, most_bytes + 1), NEVER, np.uint16)
+    plain_nearby = np.full((count, most_bytes + 1), NEVER, np.uint16)
     states = np.zeros(258, np.int64)
-    goal_count = 0
-    for state in range(count):
-        if accepting[state]:
-            distance[state] = 0
-            goals[goal_count] = state
-            goal_count += 1
-    level = 0
-    while goal_count > 0:
-        size = _flood(starts, sources, goals, goal_count, most_bytes, reach, touched)
-        plain_size = _flood(plain_starts, plain_sources, goals, goal_count, most_bytes, plain_reach, plain_touched)
-        found_count = 0
-        for k in range(size):
-            state = touched[k]
-            if distance[state] != NEVER:
-                continue
-            target = _finds(
-                table, class_of_byte, state, reach, plain_reach, byte, depth, after, height, has_quote, first, states
-            )
-            if target >= 0:
-                following[state] = target
-                found[found_count] = state
-                found_count += 1
-        for k in range(size):
-            reach[touched[k]] = most_bytes + 1
-        for k in range(plain_size):
-            plain_reach[plain_touched[k]] = most_bytes + 1
-        level += 1
-        for k in range(found_count):
-            distance[found[k]] = level
-            goals[k] = found[k]
-        goal_count = found_count
+    members, bounds = _components(starts, targets)
+    for component in range(len(bounds) - 1):
+        start, stop = bounds[component], bounds[component + 1]
+        for k in range(start, stop):
+            if accepting[members[k]]:
+                distance[members[k]] = 0
+        is_changed = True
+        while is_changed:
+            _note_nearby(members, start, stop, distance, starts, targets, nearby)
+            _note_nearby(members, start, stop, distance, plain_starts, plain_targets, plain_nearby)
+            is_changed = False
+            for k in range(start, stop):
+                state = members[k]
+                known = int(distance[state]) - (distance[state] != NEVER)
+                best, nearest = _nearest(
+                    table, class_of_byte, state, known, distance, nearby, plain_nearby,
+                    byte, depth, after, height, has_quote, first, states,
+                )  # fmt: skip
+                if nearest >= 0:
+                    distance[state] = best + 1
+                    following[state] = nearest
+                    is_changed = True
+            if stop - start == 1:
+                state = members[start]
+                nearby[state] = np.minimum(nearby[state], distance[state])
+                plain_nearby[state] = np.minimum(plain_nearby[state], distance[state])
+                break
     return distance, following
+
+
+@numba.njit(cache=True)
+def refined(table: Array, starts: Array, sources: Array, weights: Array, rounds: int) -> Array:
+    """Classes int64[n] of states that allow the same strings of at most `rounds` bytes (Moore's refinement).
+
+    Only states that lead to one whose class was new in the round before can differ from the rest of their class, so
+    that long chains cost a few states a round.  `starts`/`sources` are the edges reversed, `weights` odd uint64[width]:
+    states are told apart by sums of hashes of 64 bits.
+    """
+    count, width = table.shape
+    classes = np.zeros(count, np.int64)
+    sizes = np.zeros(count + 1, np.int64)
+    sizes[0] = count
+    names = 1
+    hashes = np.zeros(count + 1, np.uint64)
+    hashes[:count] = _mixed(np.uint64(1))
+    touched = np.arange(count)
+    stamp = np.full(count, -1, np.int64)
+    for turn in range(rounds):
+        signatures = np.zeros(len(touched), np.uint64)
+        for k in range(len(touched)):
+            total = np.uint64(classes[touched[k]]) * np.uint64(0x9E3779B97F4A7C15)
+            for column in range(width):
+                total += hashes[table[touched[k], column]] * weights[column]
+            signatures[k] = _mixed(total)
+        order = np.argsort(signatures)
+        # A class all of whose states were touched keeps its name for its largest group; others stay with their class.
+        share = np.zeros(names, np.int64)
+        for k in range(len(touched)):
+            share[classes[touched[k]]] += 1
+        largest = np.zeros(names, np.int64)
+        keeper = np.full(names, -1, np.int64)
+        begin = 0
+        while begin < len(order):
+            end = _group_end(signatures, order, begin)
+            name = classes[touched[order[begin]]]
+            if share[name] == sizes[name] and end - begin > largest[name]:
+                largest[name], keeper[name] = end - begin, begin
+            begin = end
+        changed = np.zeros(len(touched), np.int64)
+        changed_count = 0
+        begin = 0
+        while begin < len(order):
+            end = _group_end(signatures, order, begin)
+            name = classes[touched[order[begin]]]
+            if keeper[name] != begin:
+                for k in range(begin, end):
+                    classes[touched[order[k]]] = names
+                    changed[changed_count] = touched[order[k]]
+                    changed_count += 1
+                sizes[name] -= end - begin
+                sizes[names] = end - begin
+                names += 1
+            begin = end
+        for k in range(changed_count):
+            hashes[changed[k]] = _mixed(np.uint64(classes[changed[k]] + 1))
+        touched_count = 0
+        touched = np.zeros(count, np.int64)
+        for k in range(changed_count):
+            for edge in range(starts[changed[k]], starts[changed[k] + 1]):
+                source = sources[edge]
+                if stamp[source] != turn:
+                    stamp[source] = turn
+                    touched[touched_count] = source
+                    touched_count += 1
+        touched = touched[:touched_count]
+        if touched_count == 0:
+            break
+    return classes
+
+
+@numba.njit(cache=True)
+def _group_end(signatures: Array, order: Array, begin: int) -> int:
+    end = begin + 1
+    while end < len(order) and signatures[order[end]] == signatures[order[begin]]:
+        end += 1
+    return end
+
+
+@numba.njit(cache=True)
+def _mixed(value: Any) -> Any:
+    """SplitMix64's finaliser (Steele, Lea and Flood, 2014), so that sums of classes do not cancel."""
+    mixed = value * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.automata import Dfa, StateLimitError
+from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.effort import MOST_STATES, Effort, efforts
 from pipeline.decoding.emit import Emitter
 from pipeline.decoding.normalize import Normalizer
@@ -123,6 +124,7 @@ class Grammar:
         return all(verdict.verdict is Verdict.ENFORCED for verdict in self.verdicts)
 
 
+@collector_paused()
 def compile_grammar(record: Any, *, recursion_depth: int = 3, extractive: bool = True) -> Grammar:
     """Compiles a record type.
 
@@ -153,6 +155,7 @@ def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> t
     return replace(dfa, tags=tuple(renamed.get(tag, tag) for tag in dfa.tags)), tuple(names)
 
 
+@collector_paused()
 def lint_fields(record: Any, *, recursion_depth: int = 3) -> tuple[FieldVerdict, ...]:
     """A verdict for each field, refused ones among them."""
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.automata import Dfa
+from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.costs import NEVER, farthest, through_holes
 from pipeline.decoding.grammar import Grammar
 from pipeline.decoding.guide import FORMAT, Guide, guide_fingerprint, refuse_unspellable
@@ -36,6 +37,7 @@ class _Edges:
     other: Array
 
 
+@collector_paused()
 def build_guide(
     dfa: Dfa,
     vocabulary: Vocabulary,
@@ -69,7 +71,6 @@ def build_guide(
         table, accepting, field, holes = _without(stuck, table, accepting, field, holes)
     row_of_state, samples = _row_classes(table, accepting, most_bytes)
     rows = _rows(table, class_of_byte, accepting, row_of_state, samples, vocabulary)
-    forward = _edges(table)
     token_data, token_start = vocabulary.spelt
     arrays = {
         "table": table,
@@ -80,9 +81,9 @@ def build_guide(
         "holes": holes,
         "hole_distance": to_hole,
         "following": following,
-        "far": farthest(forward.starts, forward.other, whole.astype(np.int32), most_bytes),
-        "edge_start": forward.starts,
-        "edge_target": forward.other,
+        "far": farthest(ways.edges.starts, ways.edges.other, whole.astype(np.int32), most_bytes),
+        "edge_start": ways.edges.starts,
+        "edge_target": ways.edges.other,
         "field_of_state": np.ascontiguousarray(field[:, 0]),
         "tag_of_state": np.ascontiguousarray(field[:, 1]),
         "row_of_state": row_of_state,
@@ -171,8 +172,8 @@ class _Ways:
         self._table, self._class_of_byte = table, class_of_byte
         self._trie = vocabulary.trie
         self._most_bytes = vocabulary.max_token_bytes
-        self._backward = _edges(table, reverse=True)
-        self._plain = _edges(table, reverse=True, without=int(class_of_byte[0x22]))
+        self.edges = _edges(table)
+        self._plain = _edges(table, without=int(class_of_byte[0x22]))
 
     def to(self, goals: Array) -> tuple[Array, Array]:
         """Distance uint16[n] and a next state int32[n] to the states where `goals` uint8[n] is set."""
@@ -181,7 +182,7 @@ class _Ways:
         trie = self._trie
         found: tuple[Array, Array] = distances(
             self._table, self._class_of_byte, goals,
-            self._backward.starts, self._backward.other, self._plain.starts, self._plain.other, self._most_bytes,
+            self.edges.starts, self.edges.other, self._plain.starts, self._plain.other, self._most_bytes,
             trie.byte, trie.depth, trie.after, trie.height, trie.has_quote, trie.first,
         )  # fmt: skip
         return found
@@ -228,23 +229,14 @@ def _fields_in_progress(dfa: Dfa) -> Array:
 
 def _row_classes(table: Array, accepting: Array, rounds: int) -> tuple[Array, Array]:
     """Class of each state, most frequent class first, and a state of each class."""
+    from pipeline.decoding.compile_kernels import refined
+
     count, width = table.shape
     rng = np.random.default_rng(0xC1A55)
     weights = np.asarray(rng.integers(1, 2**63, size=width, dtype=np.uint64)) | np.uint64(1)
-    classes = np.zeros(count + 1, np.uint64)
-    classes[:count] = 1
-    known = 1
-    for _ in range(rounds):
-        mixed: Array = _mix(classes)
-        signature: Array = np.zeros(count, np.uint64)
-        for column in range(width):
-            signature += mixed[table[:, column]] * weights[column : column + 1]
-        _, named = np.unique(signature, return_inverse=True)
-        classes[:count] = named.astype(np.uint64) + np.uint64(1)
-        if named.max() + 1 == known:
-            break
-        known = int(named.max()) + 1
-    _, named = np.unique(classes[:count] * np.uint64(2) + accepting, return_inverse=True)
+    backward = _edges(table, reverse=True)
+    classes = refined(table, backward.starts, backward.other, weights, rounds)
+    _, named = np.unique(classes * 2 + accepting, return_inverse=True)
     order = np.argsort(-np.bincount(named), kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -252,14 +244,6 @@ def _row_classes(table: Array, accepting: Array, rounds: int) -> tuple[Array, Ar
     samples = np.zeros(len(order), np.int64)
     samples[row_of_state] = np.arange(count)
     return row_of_state, samples
-
-
-def _mix(values: Array) -> Array:
-    """SplitMix64's finaliser (Steele, Lea and Flood, 2014), so that sums of classes do not cancel."""
-    mixed = values * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _rows(

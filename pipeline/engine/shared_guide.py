@@ -29,12 +29,22 @@ def shared_guide_file(fingerprint: str, data: bytes | memoryview, folder: Path |
         place = folder if folder is not None else _own_folder()
         target = place / f"guide-{fingerprint}.bin"
         if not _holds(target, data):
-            with tempfile.NamedTemporaryFile(dir=place, prefix=f".{target.name}.", delete=False) as file:
-                file.write(data)
-            os.replace(file.name, target)
+            _write(target, data)
     except OSError as error:
         raise EngineStartError(f"the guide cannot be shared on this machine: {error}") from error
     return target
+
+
+def _write(target: Path, data: bytes | memoryview) -> None:
+    """All of it or, where memory runs out, nothing that stays."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
 
 def _own_folder() -> Path:

@@ -22,8 +22,8 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
 from pipeline.core.sections import ClusterSpec, LimitsSpec
 from pipeline.run.capacity import engines_that_fit, missing, need_of
-from pipeline.run.dispatch import Assignment
 from pipeline.run.messages import Event, Failed, Finished, Lost, Setup, StartFailed, Summary, Unplaced, WorkerReady
+from pipeline.run.task import Assignment
 from pipeline.run.worker import Worker
 
 __all__ = ["RayCluster", "ray_connection"]

@@ -17,9 +17,9 @@ from pipeline.core.errors import VerificationError
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.run.attempt import Work
 from pipeline.run.bisection import Leaf
-from pipeline.run.dispatch import Task
 from pipeline.run.intake import Row
 from pipeline.run.ledger import Tally
+from pipeline.run.task import Task
 from pipeline.storage.arrow import outcomes_table, storable
 from pipeline.storage.footer import NO_CAUSE
 from pipeline.storage.layout import RunLayout

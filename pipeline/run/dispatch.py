@@ -4,8 +4,8 @@ Work is pulled.  A worker has one task at a time, and a second one to prefetch w
 running when its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
 When nothing waits and a worker is idle, it gets a task that has fallen behind on another one, and the first to commit
 counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks"); idle workers beyond the open tasks are not
-needed any more.  Every event costs the logarithm of the
-number of delayed tasks at most, and at the end of a run the number of workers.
+needed any more.  An event costs the logarithm of the number of delayed tasks at most; where a worker is idle or a
+shard is given up, the number of workers or of what waits.
 
     waiting ──► running ──► done
        ▲           ├──► delayed (failed) ──► waiting          until attempts run out ──► given up
@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 
 from pipeline.core.document import Shard
 from pipeline.core.errors import RecordmillError
-from pipeline.run.bisection import Bisection, Leaf
+from pipeline.run.bisection import Bisection
+from pipeline.run.task import Assignment, Merge, Task
 
-__all__ = ["Assignment", "Dispatcher", "Merge", "Task"]
+__all__ = ["Dispatcher"]
 
 PREFETCH = 2
 """Tasks one worker holds at most: the one it works on, and the one it takes documents from next."""
@@ -37,44 +38,6 @@ BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """The halves that a divided shard's part is put together from."""
-
-    leaves: tuple[Leaf, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One thing to do: extract a shard, or put its part together from halves."""
-
-    task_id: str
-    shard: Shard
-    root_id: str
-    """Id of the planned shard that this is, or is a piece of."""
-    merge: Merge | None = None
-    before: Shard | None = None
-    """For a half: the planned shard's rows before its own, among which its ids may stand already."""
-
-    @property
-    def is_half(self) -> bool:
-        return self.merge is None and self.task_id != self.root_id
-
-    @property
-    def is_planned(self) -> bool:
-        """Whether it is a whole shard of the plan."""
-        return self.task_id == self.root_id
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A task for a worker; `attempt` counts from 1."""
-
-    worker_id: str
-    task: Task
-    attempt: int
-
-
 @dataclass(slots=True)
 class _Entry:
     task: Task
@@ -83,6 +46,11 @@ class _Entry:
     deaths: int = 0
     holders: int = 0
     """Workers that have it now: two, where it had fallen behind."""
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it runs alone, since a worker died of it or of what it is a half of."""
+        return self.deaths > 0 or self.task.is_half
 
 
 @dataclass(slots=True)
@@ -137,10 +105,6 @@ class Dispatcher:
         return self._open == 0
 
     @property
-    def worker_ids(self) -> tuple[str, ...]:
-        return tuple(self._workers)
-
-    @property
     def open_tasks(self) -> int:
         """Tasks that are not finished, whether a worker holds them or not."""
         return self._placed + len(self._waiting) + len(self._suspects) + len(self._delayed)
@@ -166,7 +130,8 @@ class Dispatcher:
         """What to hand out now.  Suspects go to idle workers, alone; every worker gets a first task before a second."""
         self._now = now
         while self._delayed and self._delayed[0][0] <= now:
-            self._enqueue(heapq.heappop(self._delayed)[2])
+            entry = heapq.heappop(self._delayed)[2]
+            (self._suspects if entry.is_suspect else self._waiting).append(entry)
         assigned = []
         while self._idle and (self._suspects or self._waiting):
             worker_id = next(iter(self._idle))
@@ -237,12 +202,13 @@ class Dispatcher:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
         worker = self._remove(worker_id)
         for entry in filter(self._is_open, reversed(worker.running.values())):
-            (self._suspects if entry.deaths else self._waiting).appendleft(entry)
+            (self._suspects if entry.is_suspect else self._waiting).appendleft(entry)
         return tuple(worker.running)
 
     def _is_open(self, entry: _Entry) -> bool:
-        """Whether nobody else has the task, and it is not done."""
-        return not entry.holders and entry.task.root_id not in self.done
+        """Whether nobody else has the task, and its shard is neither done nor given up."""
+        root_id = entry.task.root_id
+        return not entry.holders and root_id not in self.done and root_id not in self.given_up
 
     def _remove(self, worker_id: str) -> _Worker:
         self._idle.pop(worker_id, None)
@@ -288,10 +254,12 @@ class Dispatcher:
         entry.failures += 1
         if entry.failures < self._attempts_per_shard:
             self._delay(entry, entry.failures, now)
-        elif entry.task.root_id not in self.given_up:
+        else:
             self._close(entry.task.root_id)
             self.given_up[entry.task.root_id] = error
-            self._suspects = deque(left for left in self._suspects if left.task.root_id != entry.task.root_id)
+            self._suspects = deque(filter(self._is_open, self._suspects))
+            self._delayed = [delayed for delayed in self._delayed if self._is_open(delayed[2])]
+            heapq.heapify(self._delayed)
 
     def _close(self, root_id: str) -> None:
         if root_id not in self.done and root_id not in self.given_up:
@@ -301,12 +269,6 @@ class Dispatcher:
         wait_s = min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** (times - 1)) * self._rng.uniform(0.5, 1.5)
         self._tickets += 1
         heapq.heappush(self._delayed, (now + wait_s, self._tickets, entry))
-
-    def _enqueue(self, entry: _Entry) -> None:
-        if entry.deaths or entry.task.is_half:
-            self._suspects.append(entry)
-        else:
-            self._waiting.append(entry)
 
     def _hand(self, worker_id: str, entry: _Entry, *, is_alone: bool) -> Assignment:
         worker = self._workers[worker_id]

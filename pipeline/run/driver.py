@@ -20,11 +20,12 @@ from pipeline.core.errors import (
     RecordmillError,
     StorageError,
 )
-from pipeline.run.dispatch import Assignment, Dispatcher
+from pipeline.run.dispatch import Dispatcher
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import Event, Failed, Finished, Lost, StartFailed, Unplaced, WorkerReady
 from pipeline.run.progress import Progress, Snapshot
+from pipeline.run.task import Assignment
 
 __all__ = ["Cluster", "Driver", "StopFlag"]
 
@@ -152,7 +153,7 @@ class Driver:
         fleet, now = self._fleet, self._clock()
         if not self._is_fleet_fixed and now - self._last.fit_at >= FIT_EVERY_S:
             self._last.fit_at = now
-            fleet.wanted = max(1, self._cluster.fits())
+            fleet.has_room(self._cluster.fits())
         if (reason := fleet.reason_to_give_up()) is not None:
             if self._last.start_error is not None and not fleet.has_worked:
                 raise self._last.start_error
@@ -212,7 +213,9 @@ class Driver:
 
     def _failed(self, event: Failed) -> None:
         """Retries, unless the store gave out; replaces the worker where it fails again and again."""
-        self._log("failed", event.task_id, event.worker_id, f"error={event.error}")
+        logger.warning(
+            "run=%s shard=%s worker=%s failed error=%s", self._run, event.task_id, event.worker_id, event.error
+        )
         root_id = self._dispatcher.failed(event.worker_id, event.task_id, event.error, self._clock())
         if isinstance(event.error, StorageError) and (
             root_id in self._dispatcher.given_up or not event.error.retryable

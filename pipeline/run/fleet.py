@@ -36,6 +36,16 @@ class Fleet:
     has_worked: bool = False
     """Whether any worker was ever ready, so that the job as it stands can start one."""
     concurrency: int = 64
+    room: int | None = None
+    """Workers that the cluster has room for, as last heard."""
+    ceiling: int | None = None
+    """Workers to be content with, since others do not start, while the room stays as it is."""
+
+    def has_room(self, workers: int) -> None:
+        """The cluster has room for so many: as many are wanted, if no place among them has failed again and again."""
+        if workers != self.room:
+            self.room, self.ceiling = workers, None
+        self.wanted = max(1, workers if self.ceiling is None else min(workers, self.ceiling))
 
     def to_start(self, tasks: int) -> int:
         """How many workers to start now for `tasks` open tasks."""
@@ -52,7 +62,7 @@ class Fleet:
         self.starting -= 1
         self.start_failures += 1
         if self.start_failures >= START_FAILURES_AT_MOST and self.ready:
-            self.wanted = self.ready + self.starting
+            self.wanted = self.ceiling = self.ready + self.starting
             self.start_failures = 0
 
     @property

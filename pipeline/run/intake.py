@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.core.document import Document, Piece, Shard
-from pipeline.core.errors import StorageNotFoundError, UnreadableError
+from pipeline.core.errors import StorageNotFoundError, UnreadableError, VerificationError
 from pipeline.core.outcome import Cause, Outcome, Status
 
 __all__ = ["KnownColumns", "ReadPiece", "Row", "clean_text", "is_synthetic_id", "rows_of", "synthetic_id"]
@@ -64,6 +64,7 @@ def rows_of(
 
     Raises:
         StorageError: the store gave out; nothing is said about the rows then.
+        VerificationError: there are more rows than were planned.
     """
     index = 0
     seen = {row.content.document_id for row in rows_of(before, read, document_bytes=0)} if before is not None else set()
@@ -79,20 +80,20 @@ def _planned(piece: Piece, read: ReadPiece, known: Mapping[str, Any]) -> Iterato
     try:
         for document in read(piece):
             if row == piece.row_stop:
-                reason = "the row group holds more rows than were planned"
-                break
-            yield document if document.unreadable is None else _unreadable(document, synthetic_id(piece, row))
+                raise VerificationError(f"{piece.uri}, row group {piece.row_group}: more rows than were planned")
+            if document.unreadable is None or document.document_id:
+                yield document
+            else:
+                yield _unreadable(synthetic_id(piece, row), document.unreadable, document.extra)
             row += 1
     except (UnreadableError, StorageNotFoundError) as error:
         reason = error.message
     for missing in range(row, piece.row_stop):
-        yield Outcome(synthetic_id(piece, missing), Status.FAILED, Cause.UNREADABLE, reason, extra=known)
+        yield _unreadable(synthetic_id(piece, missing), reason, known)
 
 
-def _unreadable(document: Document, otherwise: str) -> Outcome:
-    return Outcome(
-        document.document_id or otherwise, Status.FAILED, Cause.UNREADABLE, document.unreadable, extra=document.extra
-    )
+def _unreadable(document_id: str, reason: str, extra: Mapping[str, Any]) -> Outcome:
+    return Outcome(document_id, Status.FAILED, Cause.UNREADABLE, reason, extra=extra)
 
 
 def _checked(index: int, content: Document | Outcome, seen: set[str | None], document_bytes: int) -> Row:
@@ -105,6 +106,8 @@ def _checked(index: int, content: Document | Outcome, seen: set[str | None], doc
     if document_id in seen:
         return _failed(index, document, Cause.DUPLICATE_ID)
     seen.add(document_id)
+    if document.unreadable is not None:
+        return _failed(index, document, Cause.UNREADABLE, document.unreadable)
     if document.text is None:
         return _failed(index, document, Cause.NULL_TEXT)
     if not document.text or document.text.isspace():

@@ -6,12 +6,11 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from pipeline.core.document import Shard
 from pipeline.core.errors import (
     FingerprintError,
     IncompleteError,
@@ -19,6 +18,7 @@ from pipeline.core.errors import (
     LeftOutError,
     RecordmillError,
     StorageError,
+    VerificationError,
 )
 from pipeline.core.spec import JobSpec
 from pipeline.report.model import Report
@@ -87,9 +87,10 @@ def run(
     log.started(prepared.stored.plan.fingerprint, shards_pending=len(ledger.pending()))
     error: RecordmillError | None = None
     try:
+        given_up: Mapping[str, RecordmillError] = {}
         if ledger.pending():
-            _work(prepared, ledger, log, base, address, report_to, engine_factory)
-        _check_complete(prepared, ledger)
+            given_up = _work(prepared, ledger, log, base, address, report_to, engine_factory)
+        _check_complete(prepared, ledger, given_up)
     except RecordmillError as raised:
         error = raised
         logger.error("run=%s %s", spec.name, raised)
@@ -140,8 +141,8 @@ def _work(
     address: str | None,
     progress: Progress,
     engine_factory: EngineFactory,
-) -> None:
-    """Starts the cluster's workers and drives them; returns when nothing is left to do."""
+) -> Mapping[str, RecordmillError]:
+    """Starts the cluster's workers and drives them until nothing is left to do; why which shards were given up."""
     spec, guide = prepared.job.spec, prepared.job.guide
     data = None if guide is None else guide.to_bytes()
     if guide is not None and data is not None:
@@ -165,10 +166,15 @@ def _work(
         cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
         wanted = spec.cluster.engines
         fleet = Fleet(1 if wanted == "auto" else wanted, concurrency=spec.cluster.concurrency)
+        dispatcher = Dispatcher(
+            ledger.pending(),
+            attempts_per_shard=spec.limits.attempts_per_shard,
+            halves_present=_halves(prepared),
+        )
         driver = Driver(
             spec.name,
             ledger,
-            _dispatcher(ledger.pending(), spec, _halves(prepared)),
+            dispatcher,
             fleet,
             cluster,
             stop_rule=StopRule(spec.limits.stop_if_valid_below, spec.limits.after_documents),
@@ -184,13 +190,10 @@ def _work(
             raise
         finally:
             cluster.close()
+    return dispatcher.given_up
 
 
-def _dispatcher(pending: dict[str, Shard], spec: JobSpec, halves: list[str]) -> Dispatcher:
-    return Dispatcher(pending, attempts_per_shard=spec.limits.attempts_per_shard, halves_present=halves)
-
-
-def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
+def _check_complete(prepared: Prepared, ledger: Ledger, given_up: Mapping[str, RecordmillError]) -> None:
     """Looks at the store once more: what is committed is what is listed.
 
     Raises:
@@ -202,7 +205,9 @@ def _check_complete(prepared: Prepared, ledger: Ledger) -> None:
     if missing:
         documents = sum(ledger.shards[shard_id].rows for shard_id in missing)
         named = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
-        raise IncompleteError(f"{prefix}: {documents} documents of {len(missing)} shards have no outcome: {named}")
+        reasons = [given_up[shard_id].message for shard_id in missing if shard_id in given_up]
+        why = f"; the first was given up: {reasons[0]}" if reasons else ""
+        raise IncompleteError(f"{prefix}: {documents} documents of {len(missing)} shards have no outcome: {named}{why}")
     if left_out := prepared.stored.plan.left_out:
         raise LeftOutError(
             f"{prefix}: {len(left_out)} input objects could not be read when the run was planned, "
@@ -223,8 +228,9 @@ def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None
             report = build_report(prepared.store, prepared.layout, plan, shown=shown)
             write_report(prepared.store, prepared.layout, report)
             if error is None and not report.is_complete:
-                error = IncompleteError(f"{prefix}: the parts do not add up; `recordmill verify {prefix}` says where")
+                error = VerificationError(f"{prefix}: the parts do not add up; `recordmill verify {prefix}` says where")
                 exit_code = error.exit_code
+                log.ended(exit_code, error.message)
     except StorageError as raised:
         logger.error("run=%s the report could not be written: %s", prepared.job.spec.name, raised)
         error = error or raised

@@ -23,13 +23,13 @@ from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Committer
-from pipeline.run.dispatch import Task
 from pipeline.run.extract import Extractor
 from pipeline.run.guidance import guidance_of
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
 from pipeline.run.metrics import MeteredEngine, WorkerMetrics
 from pipeline.run.record import import_first, load_record
+from pipeline.run.task import Task
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import open_store
@@ -126,11 +126,10 @@ class Worker:
             return error
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends one attempt, and is told
             # What an exception says may hold text of a document: its type and its place are told, no more.
-            while isinstance(error, ExceptionGroup):
-                error = error.exceptions[0]
-            place = "".join(traceback.format_tb(error.__traceback__))
-            logger.error("attempt %s failed: %s\n%s", attempt, type(error).__name__, place)
-            return EngineError(f"attempt {attempt}: {type(error).__name__}; the worker's log says where")
+            what = type(error).__name__
+            logger.error("attempt %s failed: %s\n%s", attempt, what, "".join(traceback.format_tb(error.__traceback__)))
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return EngineError(f"attempt {attempt}: {what} in {place.name} ({place.filename}, line {place.lineno})")
 
     async def _attempt(self, task: Task, attempt: str) -> Summary:
         started = time.perf_counter()

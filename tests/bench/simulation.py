@@ -30,13 +30,14 @@ from rich.table import Table
 from pipeline.core.document import InputObject, Plan
 from pipeline.core.errors import EngineDeadError, EngineError
 from pipeline.core.outcome import Status
-from pipeline.run.dispatch import Assignment, Dispatcher, Task
+from pipeline.run.dispatch import Dispatcher
 from pipeline.run.driver import Driver, StopFlag
 from pipeline.run.fingerprint import Identity
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule, Tally
 from pipeline.run.messages import Event, Failed, Finished, Lost, Summary, WorkerReady
 from pipeline.run.plan import StoredPlan, make_shards, parse_plan, render_plan
+from pipeline.run.task import Assignment, Task
 from pipeline.storage.layout import RunLayout, shard_id_of
 from tests.bench.heading import print_heading
 

@@ -18,6 +18,7 @@ from pipeline.core.errors import (
     LimitReachedError,
     StorageError,
 )
+from pipeline.run.dispatch import Dispatcher
 from pipeline.run.ledger import Ledger, StopRule
 from tests.unit.run.simulated import Faults, Row, SimulatedCluster, rows, shard_of, simulate
 
@@ -177,11 +178,12 @@ def test_replacements_that_never_start_leave_a_run_that_can_be_resumed() -> None
     assert caught.value.exit_code == 3
 
 
-def test_a_place_where_no_worker_starts_does_not_end_the_run_nor_is_it_asked_for_ever() -> None:
+@pytest.mark.parametrize("engines", [2, None])
+def test_a_place_where_no_worker_starts_does_not_end_the_run_nor_is_it_asked_for_ever(engines: int | None) -> None:
     bad = frozenset(f"w{number}" for number in range(400) if number != 1)
     faults = Faults(bad_starts=bad, start_error=lambda: EngineStartError("no GPU memory"))
     ledger, cluster = _ledger(*([500] * 60)), SimulatedCluster(2, faults)
-    simulate(ledger, cluster, engines=2).driver.run()
+    simulate(ledger, cluster, engines=engines).driver.run()
     assert ledger.is_complete
     assert len(cluster.started) < 6
 
@@ -254,3 +256,41 @@ def test_too_few_records_stop_the_run_early() -> None:
     with pytest.raises(LimitReachedError, match="stop_if_valid_below"):
         simulate(ledger, cluster, engines=1, stop_rule=StopRule(0.5, 20)).driver.run()
     assert 20 <= ledger.documents < 100
+
+
+def test_a_shard_that_is_given_up_is_worked_on_no_more() -> None:
+    """Its other half neither waits nor comes back when its worker is lost; fails when one does."""
+    shard = shard_of(1, 4)
+    dispatcher = Dispatcher({shard.shard_id: shard}, attempts_per_shard=1)
+    for now, name in ((0.0, "w1"), (100.0, "w2")):
+        dispatcher.add_worker(name)
+        dispatcher.assign(now)
+        dispatcher.lost(name, EngineDeadError("died"), now)
+    for name in ("w3", "w4"):
+        dispatcher.add_worker(name)
+    halves = {item.worker_id: item.task.task_id for item in dispatcher.assign(200.0)}
+    assert sorted(halves) == ["w3", "w4"]
+    dispatcher.failed("w3", halves["w3"], EngineError("no such column"), 200.0)
+    assert str(dispatcher.given_up[shard.shard_id]) == "no such column"
+    dispatcher.lost("w4", EngineDeadError("died"), 200.0)
+    assert dispatcher.assign(1000.0) == []
+    assert (dispatcher.open_tasks, dispatcher.next_due()) == (0, None)
+
+
+def test_a_half_that_is_given_back_still_runs_alone() -> None:
+    """Fails when it waits with the others: the next of them would be handed to the same worker, and die of it."""
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(6))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=1)
+    dispatcher.add_worker("w1")
+    poison = dispatcher.assign(0.0)[0].task
+    dispatcher.lost("w1", EngineDeadError("died"), 0.0)
+    dispatcher.add_worker("w2")
+    while (held := dispatcher.assign(100.0)[0].task) != poison:
+        dispatcher.finished("w2", held.task_id)
+    dispatcher.lost("w2", EngineDeadError("died"), 100.0)
+    dispatcher.add_worker("w3")
+    (half,) = dispatcher.assign(100.0)
+    assert half.task.is_half
+    dispatcher.released("w3")
+    dispatcher.add_worker("w4")
+    assert [item.task for item in dispatcher.assign(100.0)] == [half.task]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pipeline.core.document import Document, Piece, Shard
-from pipeline.core.errors import StorageError, StorageNotFoundError, UnreadableError
+from pipeline.core.errors import StorageError, StorageNotFoundError, UnreadableError, VerificationError
 from pipeline.core.outcome import Cause, Outcome
 from pipeline.run.intake import Row, rows_of, synthetic_id
 
@@ -55,9 +55,10 @@ def test_the_first_of_two_equal_ids_is_kept() -> None:
     assert second.content.cause is Cause.DUPLICATE_ID
 
 
-def test_an_id_that_stands_before_a_half_is_a_duplicate_in_it() -> None:
+@pytest.mark.parametrize("unreadable", [None, "the line is not a JSON object"])
+def test_an_id_that_stands_before_a_half_is_a_duplicate_in_it_as_in_the_whole(unreadable: str | None) -> None:
     whole = {
-        row: Document("same" if row in (10, 13) else f"d{row}", "text")
+        row: Document("same" if row in (10, 13) else f"d{row}", "text", unreadable=unreadable if row == 10 else None)
         for row in range(PIECE.row_start, PIECE.row_stop)
     }
 
@@ -69,6 +70,8 @@ def test_an_id_that_stands_before_a_half_is_a_duplicate_in_it() -> None:
     assert isinstance(rows[0].content, Document)
     assert isinstance(rows[1].content, Outcome)
     assert rows[1].content.cause is Cause.DUPLICATE_ID
+    undivided = list(rows_of(Shard((PIECE,)), read, document_bytes=100))
+    assert [row.content for row in undivided[2:]] == [row.content for row in rows]
 
 
 def test_lone_surrogates_are_replaced_one_for_one_and_noted() -> None:
@@ -104,7 +107,8 @@ def test_an_unreadable_row_passes_through_what_is_known_of_it() -> None:
 def test_fewer_and_more_rows_than_planned_are_no_silence() -> None:
     fewer = _rows(_read(Document("a", "one")), 2)
     assert isinstance(fewer[1].content, Outcome)
-    assert len(_rows(_read(Document("a", "one"), Document("b", "two")), 1)) == 1
+    with pytest.raises(VerificationError, match="more rows than were planned"):
+        _rows(_read(Document("a", "one"), Document("b", "two")), 1)
 
 
 def test_a_store_that_gives_out_says_nothing_about_documents() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.core.document import Shard
 from pipeline.core.errors import EngineDeadError, EngineError
-from pipeline.run.dispatch import BEHIND, FINISHED_BEFORE_JUDGING, Assignment, Dispatcher
+from pipeline.run.dispatch import BEHIND, FINISHED_BEFORE_JUDGING, Dispatcher
+from pipeline.run.task import Assignment
 from tests.unit.run.simulated import shard_of
 
 USUAL_S = 10.0

@@ -24,11 +24,12 @@ from pipeline.core.outcome import Outcome, Status
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.run.attempt import Work
 from pipeline.run.commit import Committer
-from pipeline.run.dispatch import Assignment, Dispatcher, Task
+from pipeline.run.dispatch import Dispatcher
 from pipeline.run.fingerprint import Identity
 from pipeline.run.intake import Row, rows_of
 from pipeline.run.ledger import Ledger, Tally
 from pipeline.run.plan import StoredPlan, make_shards, write_plan
+from pipeline.run.task import Assignment, Task
 from pipeline.run.verify import verify_parts
 from pipeline.run.worker import Worker
 from pipeline.storage.arrow import record_schema
@@ -57,6 +58,7 @@ class _Driver:
     held: list[Assignment] = field(default_factory=list)
     now: float = 0.0
     workers: int = 0
+    living: set[str] = field(default_factory=set)
 
 
 class _PlayedWork:
@@ -144,8 +146,9 @@ class Runs(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), workers=st.integers(1, 3))
     def hand_out(self, which: int, workers: int) -> None:
         driver = self.drivers[which % len(self.drivers)]
-        while len(driver.dispatcher.worker_ids) < workers:
+        while len(driver.living) < workers:
             driver.workers += 1
+            driver.living.add(f"{driver.number}w{driver.workers}")
             driver.dispatcher.add_worker(f"{driver.number}w{driver.workers}")
         driver.now += 100
         driver.held += driver.dispatcher.assign(driver.now)
@@ -251,6 +254,7 @@ class Runs(RuleBasedStateMachine):
         driver.held = [held for held in driver.held if held.worker_id != assignment.worker_id]
         if is_zombie:
             self.zombies += [(held.task, _attempt(driver, held)) for held in lost]
+        driver.living.remove(assignment.worker_id)
         driver.dispatcher.lost(assignment.worker_id, EngineDeadError("killed"), driver.now)
 
     def _picked(self, pick: int) -> tuple[_Driver, Assignment]:
