@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 import typer.core
-from rich.console import Console
 
 from pipeline.cli import init, lint, plan, preview, rerun, results, run, trace
+from pipeline.cli.output import say_error
 from pipeline.core.errors import RecordmillError
 
 __all__ = ["app", "run_command"]
@@ -53,18 +53,12 @@ def run_command(arguments: Sequence[str] | None) -> int:
     try:
         result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
     except RecordmillError as error:
-        _say_error(str(error))
+        say_error(str(error))
         return error.exit_code
     except typer.TyperException as error:
-        _say_error(error.format_message())
+        say_error(error.format_message())
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        _say_error("interrupted")
+        say_error("interrupted")
         return 130
     return result if isinstance(result, int) else 0
-
-
-def _say_error(message: str) -> None:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print("[bold red]recordmill:[/]", end=" ")
-    console.print(message, markup=False)

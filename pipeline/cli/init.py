@@ -49,9 +49,11 @@ def init_command(folder: Folder = Path(), as_json: Json = False) -> int:
         return 0
     console = Console(highlight=False, soft_wrap=True)
     for name in _FILES:
-        console.print(f"[dim]{folder / name}[/]")
+        console.print(str(folder / name), style="dim", markup=False)
     place = "" if folder == Path() else f"cd {folder} && "
-    console.print(f"\nNext: [bold]{place}recordmill lint jobs/orders.yaml[/], then `preview`, `plan` and `run`.")
+    console.print("\nNext:", end=" ")
+    console.print(f"{place}recordmill lint jobs/orders.yaml", style="bold", markup=False, end="")
+    console.print(", then `preview`, `plan` and `run`.")
     return 0
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from pipeline.core.errors import InputError
 from pipeline.report.text import json_values
 
-__all__ = ["notes", "print_json", "quiet_logs", "whole_file", "write_page"]
+__all__ = ["notes", "print_json", "quiet_logs", "say_error", "whole_file", "write_page"]
 
 
 def print_json(value: Any) -> None:
@@ -25,6 +25,13 @@ def print_json(value: Any) -> None:
 def notes() -> Console:
     """Where commands say what they are doing: standard error, so that standard output can be piped."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say_error(message: str) -> None:
+    """The one line that says what ended a command."""
+    console = notes()
+    console.print("[bold red]recordmill:[/]", end=" ")
+    console.print(message, markup=False)
 
 
 @contextmanager

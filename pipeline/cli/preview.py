@@ -53,7 +53,7 @@ def preview_command(
         found = preview(job, Path.cwd(), count, document_id=document, on_extracted=on_extracted)
     if html is not None:
         write_page(html, render_preview(found.pairs, name=job.name, facts=_facts(job, found.engine, found.documents)))
-        notes().print(f"{html} written")
+        notes().print(f"{html} written", markup=False)
     if as_json:
         print_json([_as_dict(*pair) for pair in found.pairs])
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -79,7 +78,7 @@ def rerun_command(
     if not chosen.documents:
         notes().print("nothing to run again")
         return 0
-    return carry_out(job, address or os.environ.get("RAY_ADDRESS"))
+    return carry_out(job, address)
 
 
 def _listed(text: str, known: Sequence[str], option: str) -> list[str]:

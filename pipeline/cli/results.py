@@ -16,14 +16,15 @@ import typer
 from rich.console import Console
 
 from pipeline.cli.output import notes, print_json, whole_file
-from pipeline.cli.specs import Endpoint, Region, s3_settings
-from pipeline.core.errors import IncompleteError, InputError, StorageNotFoundError
+from pipeline.cli.specs import Endpoint, Json, Region, s3_settings
+from pipeline.core.errors import IncompleteError, InputError, SpecError, StorageNotFoundError
 from pipeline.core.sections import S3Spec
+from pipeline.report.documents import ShownDocument
 from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
 from pipeline.report.text import count, plural, visible
 from pipeline.report.write import build_report, score_run, write_report
-from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.plan import StoredPlan, standing_plan
 from pipeline.run.shared_ids import SharedIds
 from pipeline.run.shown import shown_documents
 from pipeline.run.verify import stored_spec
@@ -40,7 +41,6 @@ LINES_AT_MOST = 10
 """Lines that `verify` prints of one kind."""
 
 Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The run's output prefix.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 
 
 class Rows(enum.StrEnum):
@@ -60,10 +60,7 @@ def register(app: typer.Typer) -> None:
 def _opened(prefix: str, endpoint_url: str | None, region: str | None) -> tuple[Store, RunLayout, StoredPlan]:
     layout = RunLayout(prefix)
     store = open_store(prefix, s3_settings(endpoint_url, region))
-    stored = load_plan(store, layout)
-    if stored is None:
-        raise StorageNotFoundError(f"there is no run under {prefix}: {layout.plan} does not exist")
-    return store, layout, stored
+    return store, layout, standing_plan(store, layout)
 
 
 def status(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None, region: Region = None) -> int:
@@ -91,10 +88,20 @@ def report(
     """
     store, layout, stored = _opened(prefix, endpoint_url, region)
     scored = None if gold is None else score_run(store, layout, _answers(gold))
-    shown = shown_documents(store, layout, stored.plan, stored_spec(store, layout))
+    shown = _shown(store, layout, stored)
     made = build_report(store, layout, stored.plan, scored=scored, shown=shown)
     write_report(store, layout, made)
     return _show(made, as_json=as_json)
+
+
+def _shown(store: Store, layout: RunLayout, stored: StoredPlan) -> tuple[ShownDocument, ...]:
+    """Documents to show; they only illustrate, so that a run whose spec cannot be read has a report all the same."""
+    try:
+        spec = stored_spec(store, layout)
+    except (SpecError, StorageNotFoundError) as error:
+        notes().print(f"The report shows no documents beside their records: {error.message}", markup=False)
+        return ()
+    return shown_documents(store, layout, stored.plan, spec)
 
 
 def _answers(path: Path) -> pa.Table:

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from pipeline.cli.bar import BarProgress
+from pipeline.cli.output import say_error
 from pipeline.cli.specs import Set, SpecPath, load_spec
 from pipeline.core.errors import InterruptedRunError
 from pipeline.core.spec import JobSpec
@@ -58,6 +59,5 @@ def carry_out(job: JobSpec, address: str | None) -> int:
     if result.report is not None:
         Console().print(report_lines(result.report))
     if result.error is not None:
-        console.print("[bold red]recordmill:[/]", end=" ", highlight=False)
-        console.print(str(result.error), markup=False, highlight=False, soft_wrap=True)
+        say_error(str(result.error))
     return result.exit_code

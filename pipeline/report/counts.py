@@ -33,7 +33,7 @@ from pipeline.report.model import (
     TokenTotals,
 )
 from pipeline.report.timeline import Work, timeline
-from pipeline.storage.footer import NO_CAUSE, PartFooter
+from pipeline.storage.footer import PartFooter
 
 __all__ = ["FoundPart", "make_report"]
 
@@ -86,9 +86,7 @@ class _Sums:
     candidates: dict[tuple[Status, Cause], list[ProblemDocument]] = field(default_factory=dict)
 
     def add(self, footer: PartFooter) -> None:
-        for status, causes in footer.counts.items():
-            for cause, rows in causes.items():
-                self.counts[status, None if cause == NO_CAUSE else Cause(cause)] += rows
+        self.counts.update(footer.by_cause())
         self.prompt_tokens += footer.tokens.prompt
         self.output_tokens += footer.tokens.output
         self.cached_tokens += footer.tokens.cached

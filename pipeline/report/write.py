@@ -6,12 +6,10 @@ documents, and for scores where known answers are given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -27,8 +25,9 @@ from pipeline.report.scores import KnownAnswers, merge_scores
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
 from pipeline.storage.store import Store
+from pipeline.storage.threads import in_order
 
-__all__ = ["Scored", "build_report", "in_order", "read_problems", "score_run", "write_report"]
+__all__ = ["Scored", "build_report", "read_problems", "score_run", "write_report"]
 
 RAW_CHARS = 2000
 """Characters of a generation that a report shows."""
@@ -38,9 +37,6 @@ SUBMISSIONS = 50
 THREADS = 32
 PARTS_AT_ONCE = 4
 """Whole parts in memory at a time, while scores are counted."""
-
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +111,6 @@ def _found_parts(store: Store, layout: RunLayout) -> Iterator[FoundPart]:
             return FoundPart(shard_id, None, error.message)
 
     return in_order(read, named, THREADS)
-
-
-def in_order(
-    function: Callable[[_Given], _Made], items: Iterable[_Given], at_once: int, *, ahead: int = 4
-) -> Iterator[_Made]:
-    """As `map`, in threads, with a bounded number of results waiting."""
-    remaining = iter(items)
-    with ThreadPoolExecutor(at_once) as pool:
-        while batch := list(islice(remaining, at_once * ahead)):
-            yield from pool.map(function, batch)
 
 
 def _json_object(data: bytes) -> dict[str, JsonValue]:

@@ -1,4 +1,4 @@
-"""Owns the Ray side of the driver: actors as workers, their answers as events, and every wait bounded.
+"""Owns the Ray side of the driver: actors as workers, their answers as events, and every wait for one bounded.
 
 Ray's errors become ours here, by type.  Nothing is decided here.
 """
@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 GET_S = 30.0
 """For an answer that Ray says is there."""
-CONNECT_S = 60.0
 START_GRACE_S = 60.0
 LISTEN_EVERY_S = 2.0
 OBJECT_STORE_BYTES = 256 * 1024 * 1024
@@ -67,13 +66,10 @@ def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Itera
 @dataclass(slots=True)
 class _Actor:
     handle: Any
-    asked_at: float
     places: PlacementGroup | None = None
     """Of the engine's ranks, where it has several."""
-    is_placed: bool = False
     is_ready: bool = False
     documents: int = 0
-    heard_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ class RayCluster:
             actor_class = actor_class.options(scheduling_strategy=PlacementGroupSchedulingStrategy(places, 0, True))
         handle = actor_class.remote(self._setup, concurrency)
         now = time.monotonic()
-        self._actors[worker_id] = _Actor(handle, now, places)
+        self._actors[worker_id] = _Actor(handle, places)
         wait_s = 0.0 if self._is_local and not self.fits() else self._wait_s
         self._calls[handle.hello.remote()] = _Call(worker_id, "hello", "", now + wait_s)
         return worker_id
@@ -211,7 +207,6 @@ class RayCluster:
                 actor.documents = int(answer) if isinstance(answer, int) else 0
                 return None
             case "hello":
-                actor.is_placed = True
                 deadline = time.monotonic() + self._limits.engine_start_s + START_GRACE_S
                 self._calls[actor.handle.start.remote(self._guide)] = _Call(call.worker_id, "start", "", deadline)
                 return None

@@ -21,7 +21,6 @@ from pipeline.run.intake import Row
 from pipeline.run.ledger import Tally
 from pipeline.run.task import Task
 from pipeline.storage.arrow import outcomes_table, storable
-from pipeline.storage.footer import NO_CAUSE
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import PartFooter, Timings, encode_part, merge_parts, part_footer, read_footer, read_part
 from pipeline.storage.store import Store
@@ -33,12 +32,7 @@ ReadRows = Callable[[Shard, Shard | None], Iterable[Row]]
 
 def tally_of(footer: PartFooter) -> Tally:
     """The counts of a part's footer."""
-    counts = {
-        (status, None if cause == NO_CAUSE else Cause(cause)): number
-        for status, causes in footer.counts.items()
-        for cause, number in causes.items()
-    }
-    return Tally(counts, footer.tokens.prompt, footer.tokens.output)
+    return Tally(footer.by_cause(), footer.tokens.prompt, footer.tokens.output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from pipeline.run.progress import LogProgress, Progress, Snapshot
 from pipeline.run.record import import_paths
 from pipeline.run.shown import shown_documents
 from pipeline.run.submission import SubmissionLog, write_spec
-from pipeline.storage.layout import shard_id_of
+from pipeline.storage.layout import half_id_of, shard_id_of
 
 __all__ = ["RunResult", "run"]
 
@@ -95,7 +95,9 @@ def run(
         error = raised
         logger.error("run=%s %s", spec.name, raised)
     report_to(_snapshot("report", ledger))
-    return _ended(prepared, log, error)
+    result = _ended(prepared, log, error)
+    report_to(_snapshot("done", ledger))
+    return result
 
 
 def _snapshot(phase: str, ledger: Ledger) -> Snapshot:
@@ -129,8 +131,8 @@ def _parts(prepared: Prepared) -> list[str]:
 
 
 def _halves(prepared: Prepared) -> list[str]:
-    names = (item.uri.rpartition("/part-")[2] for item in prepared.store.list(prepared.layout.halves_prefix))
-    return [name.removesuffix(".parquet") for name in names]
+    listed = (half_id_of(item.uri) for item in prepared.store.list(prepared.layout.halves_prefix))
+    return [half_id for half_id in listed if half_id is not None]
 
 
 def _work(

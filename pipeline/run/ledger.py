@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from pipeline.core.document import Plan, Shard
 from pipeline.core.errors import VerificationError
-from pipeline.core.outcome import RECORD_STATUSES, Cause, Outcome, Status
+from pipeline.core.outcome import RECORD_STATUSES, Cause, Status
 
-__all__ = ["Ledger", "StopRule", "Tally", "tally_outcomes"]
+__all__ = ["Ledger", "StopRule", "Tally"]
 
 Counts = Mapping[tuple[Status, Cause | None], int]
 
@@ -48,17 +48,6 @@ class Tally:
         return Tally(dict(total), self.prompt_tokens + other.prompt_tokens, self.output_tokens + other.output_tokens)
 
 
-def tally_outcomes(outcomes: Iterable[Outcome]) -> Tally:
-    """The tally of rows."""
-    counts: Counter[tuple[Status, Cause | None]] = Counter()
-    prompt_tokens = output_tokens = 0
-    for outcome in outcomes:
-        counts[outcome.status, outcome.cause] += 1
-        prompt_tokens += outcome.prompt_tokens or 0
-        output_tokens += outcome.output_tokens or 0
-    return Tally(dict(counts), prompt_tokens, output_tokens)
-
-
 class Ledger:
     """A plan against the parts present."""
 
@@ -71,9 +60,7 @@ class Ledger:
         if len(self.shards) != len(plan.shards):
             raise VerificationError(f"the plan holds {len(plan.shards) - len(self.shards)} shards twice")
         self.documents_planned = plan.rows
-        listed = set(present)
-        self.foreign: tuple[str, ...] = tuple(sorted(listed - self.shards.keys()))
-        self._committed: set[str] = listed & self.shards.keys()
+        self._committed: set[str] = set(present) & self.shards.keys()
         self.documents_at_start = sum(self.shards[shard_id].rows for shard_id in self._committed)
         self.documents = self.documents_at_start
         self.tally = Tally()

@@ -11,12 +11,22 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.core.document import InputObject, Piece, Plan, Shard
-from pipeline.core.errors import StorageError, VerificationError
+from pipeline.core.errors import StorageError, StorageNotFoundError, VerificationError
 from pipeline.run.fingerprint import Identity
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store
 
-__all__ = ["StoredPlan", "etags_of", "load_plan", "make_shards", "parse_plan", "render_plan", "shards_of", "write_plan"]
+__all__ = [
+    "StoredPlan",
+    "etags_of",
+    "load_plan",
+    "make_shards",
+    "parse_plan",
+    "render_plan",
+    "shards_of",
+    "standing_plan",
+    "write_plan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +183,18 @@ def load_plan(store: Store, layout: RunLayout) -> StoredPlan | None:
     if store.head(layout.plan) is None:
         return None
     return parse_plan(store.get(layout.plan), source=layout.plan)
+
+
+def standing_plan(store: Store, layout: RunLayout) -> StoredPlan:
+    """As `load_plan`, where there must be one.
+
+    Raises:
+        StorageNotFoundError: there is no run.
+    """
+    stored = load_plan(store, layout)
+    if stored is None:
+        raise StorageNotFoundError(f"there is no run under {layout.prefix}: {layout.plan} does not exist")
+    return stored
 
 
 def write_plan(store: Store, layout: RunLayout, stored: StoredPlan, *, attempt: str) -> StoredPlan:

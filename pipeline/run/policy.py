@@ -176,7 +176,8 @@ async def _end_runaway(engine: Engine, sampling: Sampling, current: Generation, 
 
     The budget is what closing needs and no more, so that the model cannot go on where it was stopped.
     """
-    start = repetition_start(current.token_ids, least=COPIES)
+    # The shortest that an engine stops for: copies of a single token.
+    start = repetition_start(current.token_ids, least_tokens=COPIES)
     kept = current.token_ids if start is None else current.token_ids[:start]
     runaway = replace(current, ended=Ended.RUNAWAY)
     budget = len(kept) + reviewer.least_left(kept)

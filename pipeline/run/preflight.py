@@ -78,7 +78,7 @@ class Prepared:
 
 
 def prepare(spec: JobSpec, base: Path) -> Prepared:
-    """Checks a job whole, cheapest first.
+    """Checks a job whole: itself first, then where it writes, then what it reads.
 
     Args:
         spec: the job.

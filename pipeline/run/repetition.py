@@ -9,20 +9,21 @@ from pipeline.engine.repetition import LONGEST_PATTERN_TOKENS
 __all__ = ["repetition_start"]
 
 
-def repetition_start(
-    token_ids: Sequence[int], *, longest: int = LONGEST_PATTERN_TOKENS, copies: int = 4, least: int = 48
-) -> int | None:
+_COPIES = 4
+
+
+def repetition_start(token_ids: Sequence[int], *, least_tokens: int = 48) -> int | None:
     """Where the second copy of a pattern begins that the tokens end in, or None.
 
-    A pattern counts when it is at most `longest` tokens long, stands at least `copies` times in a row at the end, and
-    its copies are at least `least` tokens together.
+    A pattern counts when it is at most `LONGEST_PATTERN_TOKENS` long, stands at least four times in a row at the end,
+    and its copies are at least `least_tokens` together.
     """
     size = len(token_ids)
-    for period in range(1, min(longest, size // copies) + 1):
+    for period in range(1, min(LONGEST_PATTERN_TOKENS, size // _COPIES) + 1):
         run = 0
         while run < size - period and token_ids[size - 1 - run] == token_ids[size - 1 - run - period]:
             run += 1
         repeated = run + period
-        if repeated >= copies * period and repeated >= least:
+        if repeated >= max(_COPIES * period, least_tokens):
             return size - repeated + period
     return None

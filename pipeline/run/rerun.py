@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.document import InputObject, Piece, Shard
-from pipeline.core.errors import InputError, SpecError, StorageNotFoundError, VerificationError
+from pipeline.core.errors import InputError, SpecError, VerificationError
 from pipeline.core.outcome import Cause, Status
 from pipeline.core.sections import RerunSpec
 from pipeline.core.spec import JobSpec
-from pipeline.report.write import in_order
 from pipeline.run.fingerprint import Identity
-from pipeline.run.plan import StoredPlan, load_plan, shards_of
+from pipeline.run.plan import StoredPlan, shards_of, standing_plan
 from pipeline.storage.documents import list_objects
 from pipeline.storage.footer import NO_CAUSE, PartFooter
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_statuses
 from pipeline.storage.store import Store, open_store
+from pipeline.storage.threads import in_order
 
 __all__ = ["Chosen", "chosen_rows", "count_chosen", "rerun_spec", "select_rows"]
 
@@ -81,7 +81,7 @@ def count_chosen(spec: JobSpec, rerun: RerunSpec) -> Chosen:
     counts: Counter[str] = Counter()
     left_out = 0
     for footer in _footers(store, layout, stored):
-        for status, cause, rows in _counted(footer):
+        for (status, cause), rows in footer.by_cause().items():
             if not _is_asked(rerun, status, cause):
                 continue
             if cause in WITHOUT_A_NAME:
@@ -118,9 +118,7 @@ def select_rows(
 
 def _parent(spec: JobSpec, rerun: RerunSpec) -> tuple[Store, RunLayout, StoredPlan]:
     layout, store = RunLayout(rerun.of), open_store(rerun.of, spec.s3)
-    stored = load_plan(store, layout)
-    if stored is None:
-        raise StorageNotFoundError(f"there is no run under {layout.prefix}: {layout.plan} does not exist")
+    stored = standing_plan(store, layout)
     present = {shard_id_of(item.uri) for item in store.list(layout.parts_prefix)}
     if missing := [shard.shard_id for shard in stored.plan.shards if shard.shard_id not in present]:
         raise InputError(
@@ -141,18 +139,12 @@ def _footers(store: Store, layout: RunLayout, stored: StoredPlan) -> Iterator[Pa
     return in_order(read, stored.plan.shards, THREADS)
 
 
-def _counted(footer: PartFooter) -> Iterator[tuple[Status, Cause | None, int]]:
-    for status, causes in footer.counts.items():
-        for cause, rows in causes.items():
-            yield status, None if cause == NO_CAUSE else Cause(cause), rows
-
-
 def _is_asked(rerun: RerunSpec, status: Status, cause: Cause | None) -> bool:
     return status in rerun.status and (not rerun.cause or cause in rerun.cause)
 
 
 def _holds_any(rerun: RerunSpec, footer: PartFooter) -> bool:
-    return any(rows and _is_asked(rerun, status, cause) for status, cause, rows in _counted(footer))
+    return any(rows and _is_asked(rerun, status, cause) for (status, cause), rows in footer.by_cause().items())
 
 
 def _numbers(store: Store, layout: RunLayout, rerun: RerunSpec, shard: Shard) -> list[int]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,12 +21,13 @@ from pipeline.report.model import Report
 from pipeline.report.write import build_report
 from pipeline.run.grounding import misplaced, with_grounded
 from pipeline.run.intake import ReadPiece, Row, is_synthetic_id, rows_of
-from pipeline.run.plan import StoredPlan, load_plan
+from pipeline.run.plan import StoredPlan, standing_plan
 from pipeline.run.shared_ids import SharedIds, id_hashes, shared_ids
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
 from pipeline.storage.store import Store, open_store
+from pipeline.storage.threads import in_order
 
 __all__ = ["Verification", "stored_spec", "verify"]
 
@@ -85,9 +84,7 @@ def verify(prefix: str, s3: S3Spec) -> Verification:
     """
     store, layout = open_store(prefix, s3), RunLayout(prefix)
     spec = stored_spec(store, layout)
-    stored = load_plan(store, layout)
-    if stored is None:
-        raise StorageNotFoundError(f"there is no run under {layout.prefix}: {layout.plan} does not exist")
+    stored = standing_plan(store, layout)
     reader = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits)
     return verify_parts(store, layout, stored, reader.read, document_bytes=spec.limits.document_bytes)
 
@@ -115,7 +112,7 @@ def verify_parts(
 
     found = 0
     hashes: dict[str, Any] = {}
-    for shard_id, checked in zip(stored_shards, _bounded_map(check, stored_shards.items()), strict=True):
+    for shard_id, checked in zip(stored_shards, in_order(check, stored_shards.items(), THREADS, ahead=2), strict=True):
         found += checked.documents
         wrong += checked.problems
         hashes[shard_id] = checked.id_hashes
@@ -150,16 +147,6 @@ class _Checked:
     documents: int
     problems: list[str]
     id_hashes: Any
-
-
-def _bounded_map(
-    function: Callable[[tuple[str, Shard]], _Checked], items: Iterable[tuple[str, Shard]]
-) -> Iterator[_Checked]:
-    """In threads, in order, with few parts in memory at a time."""
-    remaining = iter(items)
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="verify") as pool:
-        while batch := list(islice(remaining, 2 * THREADS)):
-            yield from pool.map(function, batch)
 
 
 def compare_ids(uri: str, expected: list[str | None], found: list[str | None]) -> list[str]:

@@ -110,6 +110,14 @@ class PartFooter(_Value):
         """Rows with this status."""
         return sum(self.counts.get(status, {}).values())
 
+    def by_cause(self) -> dict[tuple[Status, Cause | None], int]:
+        """Rows by status and cause."""
+        return {
+            (status, None if cause == NO_CAUSE else Cause(cause)): rows
+            for status, causes in self.counts.items()
+            for cause, rows in causes.items()
+        }
+
     @property
     def valid(self) -> int:
         return self.of(Status.VALID)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["RunLayout", "shard_id_of"]
+__all__ = ["RunLayout", "half_id_of", "shard_id_of"]
 
 _SHARD_ID = re.compile(r"[0-9a-f]{16}")
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,64}")
 _SUBMISSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PART = re.compile(r"(?:.*/)?parts/part-([0-9a-f]{16})\.parquet")
+_HALF = re.compile(r"(?:.*/)?_run/halves/part-([0-9a-f]{16})\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,6 @@ class RunLayout:
         """Half of a shard that is being bisected; its content ends in the shard's one part."""
         return f"{self.halves_prefix}part-{_checked(shard_id, _SHARD_ID)}.parquet"
 
-    @staticmethod
-    def shard_id_of(uri: str) -> str | None:
-        """See `shard_id_of`."""
-        return shard_id_of(uri)
-
 
 def shard_id_of(uri: str) -> str | None:
     """The id of the shard whose part this is, or None where it is not the name of a part.
@@ -86,6 +82,12 @@ def shard_id_of(uri: str) -> str | None:
     Halves and leftovers are not parts.
     """
     match = _PART.fullmatch(uri)
+    return None if match is None else match.group(1)
+
+
+def half_id_of(uri: str) -> str | None:
+    """As `shard_id_of`, for the halves of shards that are being divided."""
+    match = _HALF.fullmatch(uri)
     return None if match is None else match.group(1)
 
 

@@ -14,9 +14,10 @@ from pipeline.core.outcome import Cause, Status
 from pipeline.core.sections import S3Spec
 from pipeline.report.documents import KnownAnswersUse
 from pipeline.report.model import Report
-from pipeline.report.write import RAW_CHARS, build_report, in_order, score_run, write_report
+from pipeline.report.write import RAW_CHARS, build_report, score_run, write_report
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import open_store
+from pipeline.storage.threads import in_order
 from tests.unit.report.runs import START, Run, closed, effective_spec, lost, plan_of, valid
 
 
