@@ -20,6 +20,7 @@ from pipeline.core.outcome import Outcome, Status
 from pipeline.core.spec import JobSpec
 from pipeline.run.cost import Cost, cost_of
 from pipeline.run.engines import start_engine
+from pipeline.run.extract import room_to_leave
 from pipeline.run.in_process import OnExtracted, extract_rows, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.lint import likely_tokens
@@ -166,7 +167,8 @@ def estimate(
     job = prepare_job(spec, base)
     sample = read_sample(spec, max(count, generations))
     record_schema(job.record, sample.columns)  # raises what a run would refuse: two columns of one name
-    prompts = _prompt_tokens(job, sample.rows)
+    counted = _counted(job, sample.rows)
+    prompts = counted.prompts
     likely, likely_from = likely_tokens(spec, job.record, job.tokenizer)
     documents = sum(item.rows for item in sample.objects)
     generated: Generated | None = None
@@ -190,8 +192,8 @@ def estimate(
         prompt=Spread.of(prompts or [job.prompts.fixed_tokens]),
         fixed_tokens=job.prompts.fixed_tokens,
         prompt_tokens=documents * sum(prompts) / max(1, len(sample.rows)),
-        unextracted=len(sample.rows) - len(prompts),
-        too_long=_too_long(job, prompts),
+        unextracted=len(sample.rows) - len(prompts) - (counted.too_long or 0),
+        too_long=counted.too_long,
         likely_tokens=round(sum(likely.values())),
         likely_from=likely_from,
         generated=generated,
@@ -200,22 +202,32 @@ def estimate(
     )
 
 
-def _prompt_tokens(job: Job, rows: Sequence[Row]) -> list[int]:
-    """Tokens of each prompt; rows that would not reach an engine have none."""
-    found: list[int] = []
-    for row in rows:
-        if not isinstance(row.content, Outcome):
-            with contextlib.suppress(RequestRefusedError):
-                found.append(len(job.prompts.build(row.content.text or "").ids))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    prompts: list[int]
+    """Tokens of each prompt that a run would send."""
+    too_long: int | None
+    """Documents whose prompt would leave no room; None where the job does not say how long the context is."""
 
 
-def _too_long(job: Job, prompts: Sequence[int]) -> int | None:
+def _counted(job: Job, rows: Sequence[Row]) -> _Counted:
+    """Makes the prompts that a run would make."""
     context = job.spec.model.engine.get("max_model_len")
-    if not isinstance(context, int):
-        return None
-    least = 1 if job.guide is None else job.guide.least_tokens
-    return sum(tokens + least > context for tokens in prompts)
+    limit = None
+    if isinstance(context, int):
+        limit = context - room_to_leave(job.spec, 1 if job.guide is None else job.guide.least_tokens)
+    prompts: list[int] = []
+    too_long = 0
+    for row in rows:
+        if isinstance(row.content, Outcome):
+            continue
+        with contextlib.suppress(RequestRefusedError):
+            made = job.prompts.build(row.content.text or "", limit, job.spec.truncation.long_documents)
+            if made.is_too_long:
+                too_long += 1
+            else:
+                prompts.append(len(made.ids))
+    return _Counted(prompts, None if limit is None else too_long)
 
 
 def _budgets(spec: JobSpec, job: Job) -> tuple[int, ...]:

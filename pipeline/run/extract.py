@@ -25,7 +25,7 @@ from pipeline.run.located import located
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
 from pipeline.run.policy import decode_closed, decode_plain, document_seed
 
-__all__ = ["Extracted", "Extractor"]
+__all__ = ["Extracted", "Extractor", "room_to_leave"]
 
 
 class Prompts(Protocol):
@@ -55,6 +55,11 @@ class _Asked:
     prompt: PromptResult
     reviewer: GuideReviewer | None
     ladder: tuple[int, ...]
+
+
+def room_to_leave(spec: JobSpec, least_tokens: int) -> int:
+    """Tokens of the context that a prompt leaves free: the budget where documents are cut, else the least record."""
+    return least_tokens if spec.truncation.long_documents == "reject" else spec.decoding.max_tokens
 
 
 class Extractor:
@@ -114,11 +119,9 @@ class Extractor:
         """What is asked for a document, or why nothing is.  Takes a thread's time: tokens and spans are looked for."""
         where = self._spec.truncation.long_documents
         least = self._guidance.least_tokens
-        # Cutting leaves room for the whole budget, no cutting for the least record.
-        room = least if where == "reject" else self._spec.decoding.max_tokens
         context = self._engine.max_model_len
         try:
-            prompt = self._prompts.build(document.text or "", context - room, where)
+            prompt = self._prompts.build(document.text or "", context - room_to_leave(self._spec, least), where)
             if prompt.is_too_long:
                 why = (
                     f"at least {prompt.document_tokens} tokens of text and a record of {least} or more do not fit "

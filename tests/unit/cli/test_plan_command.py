@@ -86,6 +86,15 @@ def test_documents_without_a_text_and_too_long_ones_are_counted_apart(folder: Pa
     found = say("plan", "job.yaml", "--json").json
     assert found["unextracted"] == 1
     assert found["too_long"] == 1
+    assert found["prompt"]["most"] == found["fixed_tokens"]
+
+
+def test_of_a_document_that_is_cut_what_stays_is_counted(folder: Path, say: Say) -> None:
+    put_lines(folder / "in" / "a.jsonl", [{"document_id": "l", "text": "x" * 9000}])
+    put_job(folder, model={"engine": {"max_model_len": 4000}}, truncation={"long_documents": "head"})
+    found = say("plan", "job.yaml", "--json").json
+    assert found["too_long"] == 0
+    assert found["prompt"]["most"] == found["prompt_tokens"] == 4000 - found["max_tokens"]
 
 
 @pytest.mark.parametrize("command", ["plan", "preview", "trace"])
