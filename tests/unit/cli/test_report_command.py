@@ -1,0 +1,28 @@
+"""`report`: what only illustrates does not keep a run from its counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.outcome import Status
+from tests.unit.cli.conftest import Say
+from tests.unit.run.test_rerun import finished
+
+
+@pytest.mark.parametrize("spec", [None, '{"name": "of a later version"}', "no JSON"])
+def test_a_run_whose_spec_cannot_be_read_has_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say, spec: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished(tmp_path, lambda _: (Status.VALID, None))
+    stored = tmp_path / "old" / "_run" / "spec.json"
+    stored.unlink()
+    if spec is not None:
+        stored.write_text(spec)
+    answered = say("report", tmp_path / "old")
+    assert answered.code == 0
+    assert "shows no documents" in answered.err
+    assert "spec.json" in answered.err
+    assert (tmp_path / "old" / "report" / "report.html").exists()
