@@ -149,15 +149,6 @@ class Distribution(Value):
     def total(self) -> int:
         return sum(self.counts)
 
-    def bin_of(self, share: float) -> int | None:
-        """Index of the bin that holds the value below which `share` (0 to 1) of all lie; None when there are none."""
-        reached = 0
-        for index, count in enumerate(self.counts):
-            reached += count
-            if count and reached >= share * self.total:
-                return index
-        return None
-
 
 class RatePoint(Value):
     """Work done in one stretch of the run, each shard's work spread evenly between its start and its end."""

@@ -28,7 +28,6 @@ class Usage:
     """What a document's requests took together."""
 
     requests: int = 0
-    output_tokens: int = 0
     cached_tokens: int = 0
     queued_s: float = 0.0
     prefill_s: float = 0.0
@@ -40,7 +39,6 @@ class Usage:
     def plus(self, completion: Completion) -> Usage:
         return Usage(
             self.requests + 1,
-            self.output_tokens + len(completion.token_ids),
             # Further requests say the same prompt again, which is in the cache by then.
             self.cached_tokens if self.requests else completion.cached_tokens,
             self.queued_s + completion.queued_s,

@@ -118,26 +118,6 @@ class PartFooter(_Value):
             for cause, rows in causes.items()
         }
 
-    @property
-    def valid(self) -> int:
-        return self.of(Status.VALID)
-
-    @property
-    def closed(self) -> int:
-        return self.of(Status.CLOSED)
-
-    @property
-    def truncated(self) -> int:
-        return self.of(Status.TRUNCATED)
-
-    @property
-    def invalid(self) -> int:
-        return self.of(Status.INVALID)
-
-    @property
-    def failed(self) -> int:
-        return self.of(Status.FAILED)
-
 
 def part_footer(
     outcomes: Sequence[Outcome],

@@ -87,7 +87,7 @@ def test_the_counts_are_those_of_the_rows() -> None:
         Status.TRUNCATED: {"budget": 1},
         Status.FAILED: {"empty": 2, "null_id": 1},
     }
-    assert (footer.valid, footer.closed, footer.truncated, footer.invalid, footer.failed) == (1, 1, 1, 0, 3)
+    assert [footer.of(status) for status in Status] == [1, 1, 1, 0, 3]
     assert (footer.tokens.prompt, footer.tokens.output, footer.tokens.cached) == (150, 15, 20)
     assert footer.output_tokens_histogram == (0, 0, 0, 1, 1)
     assert footer.slack_tokens_histogram == (1, 1)
