@@ -57,14 +57,15 @@ async def start_vllm(
         EngineStartError: vLLM cannot start, or was not ready in time; the tether is closed then.
     """
     before = {process.pid for process in multiprocessing.active_children()}
-    with _sockets_in(tether.folder):
-        building = asyncio.create_task(asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress))
-        # Without its processes the thread fails soon; nobody waits for what it says then.
-        building.add_done_callback(lambda task: task.cancelled() or task.exception())
-        deadline = time.monotonic() + start_s
-        while not building.done() and time.monotonic() < deadline:
-            await asyncio.wait({building}, timeout=_POLL_S)
-            _tie_new_children(tether, before)
+    building = asyncio.create_task(
+        asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress, tether.folder)
+    )
+    # Without its processes the thread fails soon; nobody waits for what it says then.
+    building.add_done_callback(lambda task: task.cancelled() or task.exception())
+    deadline = time.monotonic() + start_s
+    while not building.done() and time.monotonic() < deadline:
+        await asyncio.wait({building}, timeout=_POLL_S)
+        _tie_new_children(tether, before)
     if not building.done():
         raise EngineStartError(f"the engine was not ready after {start_s:g} s")
     return building.result()
@@ -94,9 +95,14 @@ def _tie_new_children(tether: Tether, before: set[int | None]) -> None:
 
 
 def _build(
-    model: ModelSpec, guide_backend: GuideName, seed: int, counters: EngineCounters, on_progress: Callable[[], None]
+    model: ModelSpec,
+    guide_backend: GuideName,
+    seed: int,
+    counters: EngineCounters,
+    on_progress: Callable[[], None],
+    folder: Path,
 ) -> AsyncLLM:
-    """An engine that is ready to serve.  Blocks for as long as loading takes."""
+    """An engine that is ready to serve, with its sockets in the folder.  Blocks for as long as loading takes."""
     if is_cpu():
         set_cpu_environment()
     arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
@@ -104,9 +110,11 @@ def _build(
         config = AsyncEngineArgs(**arguments).create_engine_config()
         if guide_backend == "recordmill":
             _install_scheduler(config)
-        return AsyncLLM.from_vllm_config(
-            config, stat_loggers=[stat_logger(counters, on_progress)], disable_log_stats=True
-        )
+        # Ray gives this environment to workers on other machines, which have no such folder.
+        with contextlib.nullcontext() if config.parallel_config.use_ray else _sockets_in(folder):
+            return AsyncLLM.from_vllm_config(
+                config, stat_loggers=[stat_logger(counters, on_progress)], disable_log_stats=True
+            )
     except _START_ERRORS as error:
         raise EngineStartError(f"vLLM {vllm_version()} cannot start {model.name}: {reason(error)}") from error
 

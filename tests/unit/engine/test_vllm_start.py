@@ -1,0 +1,71 @@
+"""What is done about vLLM's start, with vLLM's own part of it replaced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm")
+
+from pipeline.core.sections import ModelSpec
+from pipeline.engine import vllm_start
+from pipeline.engine.tether import Tether
+from pipeline.engine.vllm_progress import EngineCounters
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio]
+
+MODEL = ModelSpec(name="some/model")
+SOCKETS = "VLLM_RPC_BASE_PATH"
+
+
+@pytest.fixture
+def tether() -> Iterator[Tether]:
+    tether = Tether()
+    yield tether
+    tether.close()
+
+
+class Vllm:
+    """What stands in for vLLM: making a configuration, and an engine of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.config: Any = SimpleNamespace(parallel_config=SimpleNamespace(use_ray=False))
+        self.engine: Callable[[], Any] = lambda: None
+
+    def create_engine_config(self, *arguments: Any) -> Any:
+        self.asked += arguments
+        return self.config
+
+    def from_vllm_config(self, config: Any, **_: Any) -> Any:
+        assert config is self.config
+        return self.engine()
+
+
+@pytest.fixture
+def vllm(monkeypatch: pytest.MonkeyPatch) -> Vllm:
+    vllm = Vllm()
+    monkeypatch.setattr(vllm_start, "set_cpu_environment", lambda: None)
+    monkeypatch.setattr(vllm_start, "engine_arguments", lambda *_, **__: {})
+    monkeypatch.setattr(vllm_start, "AsyncEngineArgs", lambda: vllm)
+    monkeypatch.setattr(vllm_start, "AsyncLLM", vllm)
+    monkeypatch.delenv(SOCKETS, raising=False)
+    return vllm
+
+
+async def start(tether: Tether, start_s: float = 60) -> Any:
+    return await vllm_start.start_vllm(MODEL, "none", tether, EngineCounters(), lambda: None, start_s=start_s, seed=0)
+
+
+@pytest.mark.parametrize("use_ray", [False, True])
+async def test_sockets_go_into_the_tethers_folder_but_where_ray_takes_its_name_to_other_machines(
+    vllm: Vllm, tether: Tether, use_ray: bool
+) -> None:
+    vllm.config.parallel_config.use_ray = use_ray
+    vllm.engine = lambda: os.environ.get(SOCKETS)
+    assert await start(tether) == (None if use_ray else str(tether.folder))
+    assert SOCKETS not in os.environ
