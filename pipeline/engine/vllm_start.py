@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,18 +55,25 @@ async def start_vllm(
         start_s: how long it may take.
 
     Raises:
-        EngineStartError: vLLM cannot start, or was not ready in time; the tether is closed then.
+        EngineStartError: vLLM cannot start, or was not ready in time; the caller closes the tether then.
     """
     before = {process.pid for process in multiprocessing.active_children()}
+    decision = threading.Lock()
     building = asyncio.create_task(
-        asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress, tether.folder)
+        asyncio.to_thread(_build, model, guide_backend, seed, counters, on_progress, tether.folder, decision)
     )
     # Without its processes the thread fails soon; nobody waits for what it says then.
     building.add_done_callback(lambda task: task.cancelled() or task.exception())
     deadline = time.monotonic() + start_s
-    while not building.done() and time.monotonic() < deadline:
-        await asyncio.wait({building}, timeout=_POLL_S)
-        _tie_new_children(tether, before)
+    try:
+        while not building.done() and time.monotonic() < deadline:
+            await asyncio.wait({building}, timeout=_POLL_S)
+            _tie_new_children(tether, before)
+    finally:
+        if not building.done() and not decision.acquire(blocking=False):
+            # The thread is starting a process, or has: what is not tied now would outlive the tether.
+            while not _tie_new_children(tether, before) and not building.done():
+                await asyncio.wait({building}, timeout=_POLL_S)
     if not building.done():
         raise EngineStartError(f"the engine was not ready after {start_s:g} s")
     return building.result()
@@ -88,10 +96,13 @@ def _sockets_in(folder: Path) -> Iterator[None]:
             os.environ[_SOCKETS] = before
 
 
-def _tie_new_children(tether: Tether, before: set[int | None]) -> None:
-    for process in multiprocessing.active_children():
-        if process.pid is not None and process.pid not in before:
-            tether.tie(process.pid)
+def _tie_new_children(tether: Tether, before: set[int | None]) -> bool:
+    """Whether there are any."""
+    new = [process.pid for process in multiprocessing.active_children() if process.pid not in before]
+    for pid in new:
+        if pid is not None:
+            tether.tie(pid)
+    return bool(new)
 
 
 def _build(
@@ -101,8 +112,14 @@ def _build(
     counters: EngineCounters,
     on_progress: Callable[[], None],
     folder: Path,
+    decision: threading.Lock,
 ) -> AsyncLLM:
-    """An engine that is ready to serve, with its sockets in the folder.  Blocks for as long as loading takes."""
+    """An engine that is ready to serve.  Blocks for as long as loading takes.
+
+    Args:
+        folder: for its sockets.
+        decision: taken once, by this before it starts a process, or by who gives up before that.
+    """
     if is_cpu():
         set_cpu_environment()
     arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
@@ -110,6 +127,8 @@ def _build(
         config = AsyncEngineArgs(**arguments).create_engine_config()
         if guide_backend == "recordmill":
             _install_scheduler(config)
+        if not decision.acquire(blocking=False):
+            raise EngineStartError("the start was given up")
         # Ray gives this environment to workers on other machines, which have no such folder.
         with contextlib.nullcontext() if config.parallel_config.use_ray else _sockets_in(folder):
             return AsyncLLM.from_vllm_config(

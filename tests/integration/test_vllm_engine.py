@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -345,11 +346,24 @@ if __name__ == "__main__":
 
 
 class TestStart:
-    async def test_an_engine_that_is_not_ready_in_time_is_given_up_and_leaves_nothing(self, model: ModelSpec) -> None:
+    async def test_an_engine_that_is_not_ready_in_time_is_given_up_and_leaves_nothing(
+        self, model: ModelSpec, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from pipeline.engine import vllm_start
+
         before = set(engine_processes(os.getpid()))
+        seen: set[int] = set()
+
+        def monotonic() -> float:
+            """Time passes once there is an engine core to leave behind."""
+            seen.update(set(engine_processes(os.getpid())) - before)
+            return 9.0 if seen else 0.0
+
+        monkeypatch.setattr(vllm_start, "time", SimpleNamespace(monotonic=monotonic))
         with pytest.raises(EngineStartError, match="not ready after 3 s"):
             await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=3)
-        assert all_gone([pid for pid in engine_processes(os.getpid()) if pid not in before])
+        assert seen
+        assert all_gone([*seen, *(pid for pid in engine_processes(os.getpid()) if pid not in before)])
 
     @pytest.mark.parametrize("engine", [{"max_model_len": 10**9}, {"dtype": "float7"}, {"quantization": "none such"}])
     async def test_what_vllm_cannot_start_with_is_said_in_one_line(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 
 pytest.importorskip("vllm")
 
+from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import ModelSpec
 from pipeline.engine import vllm_start
 from pipeline.engine.tether import Tether
@@ -35,10 +40,12 @@ class Vllm:
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.config: Any = SimpleNamespace(parallel_config=SimpleNamespace(use_ray=False))
+        self.configure: Callable[[], Any] = lambda: None
         self.engine: Callable[[], Any] = lambda: None
 
     def create_engine_config(self, *arguments: Any) -> Any:
         self.asked += arguments
+        self.configure()
         return self.config
 
     def from_vllm_config(self, config: Any, **_: Any) -> Any:
@@ -69,3 +76,43 @@ async def test_sockets_go_into_the_tethers_folder_but_where_ray_takes_its_name_t
     vllm.engine = lambda: os.environ.get(SOCKETS)
     assert await start(tether) == (None if use_ray else str(tether.folder))
     assert SOCKETS not in os.environ
+
+
+async def test_a_start_given_up_before_any_process_is_there_starts_none(vllm: Vllm, tether: Tether) -> None:
+    """Fails when the thread goes on by itself: the core that it starts would belong to nobody."""
+    given_up, started = threading.Event(), threading.Event()
+    vllm.configure, vllm.engine = given_up.wait, started.set
+    with pytest.raises(EngineStartError, match=r"not ready after 0\.1 s"):
+        await start(tether, start_s=0.1)
+    given_up.set()
+    await the_thread()
+    assert not started.is_set()
+
+
+async def test_a_start_given_up_while_a_process_is_being_started_leaves_none(
+    vllm: Vllm, tether: Tether, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when the tether is closed before that process is tied to it."""
+    is_starting = threading.Event()
+    processes = []
+
+    def engine() -> None:
+        is_starting.set()
+        time.sleep(1)  # the time is up now, and no process is there
+        processes.append(multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,)))
+        processes[0].start()
+        processes[0].join()
+        raise RuntimeError("the core died")
+
+    vllm.engine = engine
+    monkeypatch.setattr(vllm_start, "time", SimpleNamespace(monotonic=lambda: 9.0 if is_starting.is_set() else 0.0))
+    with pytest.raises(EngineStartError, match="not ready after 5 s"):
+        await start(tether, start_s=5)
+    tether.close()
+    assert not processes[0].is_alive()
+    await the_thread()
+
+
+async def the_thread() -> None:
+    """Waits for the end of the thread that builds the engine."""
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
