@@ -3,6 +3,8 @@
 Whole jobs beside the contenders of `tests.bench.versus`, in bfloat16 on one GPU, then the masks.  Without a folder the
 model has the shape of one with 4 billion parameters and random weights; its tokenizer is SmolLM2's.  Where there is no
 GPU it says so and ends with code 2.
+
+It needs what `infra/requirements-gpu.lock` and `infra/requirements-bench-gpu.lock` hold.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ SHAPE_4B = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all of it, one command after the other; the exit code is the first that is not 0."""
+    """Run all of it, one command after the other, also after one that failed; the code is the first that is not 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.gpu", description=__doc__)
     parser.add_argument("--model-folder", type=Path, help="a model of 4 to 8 billion parameters, in safetensors")
     parser.add_argument("--documents", type=int, default=5000)
@@ -52,10 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [*versus, "--workload", "receipts", "--documents", "308"],
             ["tests.bench.masks", "--vocabularies", str(folder)],
         ]
-        for command in commands:
-            if code := subprocess.run([sys.executable, "-m", *command], check=False).returncode:
-                return code
-    return 0
+        codes = [subprocess.run([sys.executable, "-m", *command], check=False).returncode for command in commands]
+    return next(filter(None, codes), 0)
 
 
 def _has_gpu() -> bool:

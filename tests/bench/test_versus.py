@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.bench import gpu
 from tests.bench.__main__ import BENCHMARKS, Benchmark
 from tests.bench.versus.__main__ import Pair
 from tests.bench.versus.measure import ContenderFailedError, Measured, measure
@@ -60,3 +62,18 @@ def test_every_benchmark_of_the_page_takes_its_arguments(item: Benchmark, monkey
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
     with pytest.raises(_ParsedError):
         module.main([*item.arguments])
+
+
+def test_what_a_gpu_can_show_is_all_run_and_the_first_failure_is_the_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run: list[str] = []
+
+    def failing(command: list[str], **_: Any) -> Any:
+        run.append(command[2])
+        return subprocess.CompletedProcess(command, len(run) + 2 if len(run) > 1 else 0)
+
+    monkeypatch.setattr(gpu, "_has_gpu", lambda: True)
+    monkeypatch.setattr(subprocess, "run", failing)
+    assert gpu.main(["--model-folder", str(tmp_path)]) == 4
+    assert run == ["tests.bench.versus", "tests.bench.versus", "tests.bench.masks"]

