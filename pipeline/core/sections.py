@@ -240,7 +240,7 @@ class ClusterSpec(Section):
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""
     concurrency: PositiveInt = 64
-    """Documents in flight in one engine."""
+    """Documents in flight in one engine; vLLM's `max_num_seqs` is the same, unless `model.engine` sets it."""
     wait_s: PositiveFloat = 600.0
     """How long to wait for the cluster to offer room for one engine."""
 

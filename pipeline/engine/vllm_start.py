@@ -17,6 +17,7 @@ from pathlib import Path
 from vllm import AsyncEngineArgs
 from vllm.config import VllmConfig
 from vllm.exceptions import VLLMError
+from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from pipeline.core.errors import EngineStartError
@@ -124,7 +125,8 @@ def _build(
         set_cpu_environment()
     arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
     try:
-        config = AsyncEngineArgs(**arguments).create_engine_config()
+        # As for `vllm.LLM`: larger batches than for a server.  On a CPU they would only take more memory.
+        config = AsyncEngineArgs(**arguments).create_engine_config(None if is_cpu() else UsageContext.LLM_CLASS)
         if guide_backend == "recordmill":
             _install_scheduler(config)
         if not decision.acquire(blocking=False):

@@ -43,7 +43,7 @@ def _model(spec: JobSpec) -> ModelSpec:
     """
     if is_scripted(spec.model):
         return spec.model
-    engine: dict[str, Any] = {}
+    engine: dict[str, Any] = {"max_num_seqs": spec.cluster.concurrency}
     if need_of(spec.cluster, spec.model).ranks > 1:
         engine["distributed_executor_backend"] = "ray"
     if spec.decoding.drafts:

@@ -75,7 +75,9 @@ class Task:
             "enable_prefix_caching": True,
         }
         if self.has_gpu:
-            return {**common, "enforce_eager": False, "gpu_memory_utilization": 0.85}
+            # vLLM's own number depends on who starts the engine.
+            batch = {"max_num_batched_tokens": 8192}
+            return {**common, **batch, "enforce_eager": False, "gpu_memory_utilization": 0.85}
         return {**common, "enforce_eager": True, "enable_chunked_prefill": False}
 
     @property

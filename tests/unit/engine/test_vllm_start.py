@@ -15,6 +15,8 @@ import pytest
 
 pytest.importorskip("vllm")
 
+from vllm.usage.usage_lib import UsageContext
+
 from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import ModelSpec
 from pipeline.engine import vllm_start
@@ -66,6 +68,15 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Vllm:
 
 async def start(tether: Tether, start_s: float = 60) -> Any:
     return await vllm_start.start_vllm(MODEL, "none", tether, EngineCounters(), lambda: None, start_s=start_s, seed=0)
+
+
+@pytest.mark.parametrize(("is_cpu", "context"), [(True, None), (False, UsageContext.LLM_CLASS)])
+async def test_a_gpu_gets_the_batches_that_vllm_has_for_work_without_a_server(
+    vllm: Vllm, tether: Tether, monkeypatch: pytest.MonkeyPatch, is_cpu: bool, context: UsageContext | None
+) -> None:
+    monkeypatch.setattr(vllm_start, "is_cpu", lambda: is_cpu)
+    await start(tether)
+    assert vllm.asked == [context]
 
 
 @pytest.mark.parametrize("use_ray", [False, True])

@@ -1,0 +1,49 @@
+"""What an engine is started with, beside what the job says under `model.engine`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.run import engines
+from pipeline.run.messages import EngineContext
+
+RAW = {"name": "t", "input": {"uri": "in"}, "record": "a:B", "output": {"uri": "out"}}
+
+
+class Started:
+    """What stands in for an engine's class, and remembers what it was started with."""
+
+    async def start(self, model: Any, **arguments: Any) -> Any:
+        self.model = model
+        self.arguments = arguments
+        return self
+
+
+def spec_of(engine: dict[str, Any] | None = None, **cluster: Any) -> JobSpec:
+    model = {"name": "some/model", "engine": engine or {}}
+    return parse_spec({**RAW, "model": model, "cluster": cluster}, source="test")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    started = Started()
+    monkeypatch.setattr(engines, "VllmEngine", started)
+    return started
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("engine", "cluster", "arguments"),
+    [
+        ({}, {"concurrency": 300}, {"max_num_seqs": 300}),
+        ({"max_num_seqs": 20}, {"concurrency": 300}, {"max_num_seqs": 20}),
+    ],
+)
+async def test_vllm_is_asked_for_what_the_cluster_section_says(
+    started: Started, engine: dict[str, Any], cluster: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    await engines.start_engine(EngineContext(spec_of(engine, **cluster), {}))
+    assert started.model.engine == arguments
