@@ -235,14 +235,22 @@ class ClusterSpec(Section):
     engines: PositiveInt | Literal["auto"] = "auto"
     """`auto` takes as many as the cluster has room for, and more when it grows."""
     gpus_per_engine: Annotated[float, Field(ge=0)] = 1
-    """On one machine; 0 runs on CPU.  A model divided among more (`model.engine.tensor_parallel_size`) takes one GPU
-    for each of its ranks, on as few machines as there are."""
+    """On one machine; 0 runs on CPU, a fraction shares a GPU.  A model divided among more
+    (`model.engine.tensor_parallel_size`) takes one GPU for each of its ranks, on as few machines as there are."""
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""
     concurrency: PositiveInt = 64
     """Documents in flight in one engine; vLLM's `max_num_seqs` is the same, unless `model.engine` sets it."""
     wait_s: PositiveFloat = 600.0
     """How long to wait for the cluster to offer room for one engine."""
+
+    @field_validator("gpus_per_engine")
+    @classmethod
+    def _whole_gpus(cls, value: float) -> float:
+        """As Ray counts them."""
+        if value > 1 and not value.is_integer():
+            raise ValueError(f"{value:g} is not a number of whole GPUs; only below 1 an engine takes a part of one")
+        return value
 
 
 class S3Spec(Section):

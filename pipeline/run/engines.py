@@ -16,6 +16,9 @@ from pipeline.run.messages import EngineContext
 
 __all__ = ["start_engine"]
 
+_MEMORY_SHARE = 0.92
+"""Of a GPU, that vLLM takes where it has the whole of it."""
+
 
 async def start_engine(context: EngineContext) -> Engine:
     """vLLM for the model that the job names; the scripted engine for the scripted model.
@@ -44,7 +47,10 @@ def _model(spec: JobSpec) -> ModelSpec:
     if is_scripted(spec.model):
         return spec.model
     engine: dict[str, Any] = {"max_num_seqs": spec.cluster.concurrency}
-    if need_of(spec.cluster, spec.model).ranks > 1:
+    need = need_of(spec.cluster, spec.model)
+    if 0 < need.gpus < 1:
+        engine["gpu_memory_utilization"] = round(_MEMORY_SHARE * need.gpus, 4)
+    if need.ranks > 1:
         engine["distributed_executor_backend"] = "ray"
     if spec.decoding.drafts:
         engine |= draft_arguments(spec.decoding.drafts)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.core.errors import SpecError
 from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.run import engines
 from pipeline.run.messages import EngineContext
@@ -27,6 +28,12 @@ def spec_of(engine: dict[str, Any] | None = None, **cluster: Any) -> JobSpec:
     return parse_spec({**RAW, "model": model, "cluster": cluster}, source="test")
 
 
+def test_a_part_of_a_gpu_is_taken_of_one_only() -> None:
+    assert spec_of(gpus_per_engine=2).cluster.gpus_per_engine == 2
+    with pytest.raises(SpecError, match=r"cluster\.gpus_per_engine: 1\.5 .*whole GPUs"):
+        spec_of(gpus_per_engine=1.5)
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     started = Started()
@@ -40,6 +47,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     [
         ({}, {"concurrency": 300}, {"max_num_seqs": 300}),
         ({"max_num_seqs": 20}, {"concurrency": 300}, {"max_num_seqs": 20}),
+        ({}, {"gpus_per_engine": 0.5}, {"max_num_seqs": 64, "gpu_memory_utilization": 0.46}),
+        (
+            {"gpu_memory_utilization": 0.3},
+            {"gpus_per_engine": 0.5},
+            {"max_num_seqs": 64, "gpu_memory_utilization": 0.3},
+        ),
+        (
+            {"tensor_parallel_size": 2},
+            {"gpus_per_engine": 0.5},
+            {"max_num_seqs": 64, "tensor_parallel_size": 2, "distributed_executor_backend": "ray"},
+        ),
     ],
 )
 async def test_vllm_is_asked_for_what_the_cluster_section_says(
