@@ -235,7 +235,7 @@ class ClusterSpec(Section):
     engines: PositiveInt | Literal["auto"] = "auto"
     """`auto` takes as many as the cluster has room for, and more when it grows."""
     gpus_per_engine: Annotated[float, Field(ge=0)] = 1
-    """On one machine; 0 runs on CPU, a fraction shares a GPU.  A model divided among more
+    """On one machine; 0 runs on CPU, with vLLM's CPU build; a fraction shares a GPU.  A model divided among more
     (`model.engine.tensor_parallel_size`) takes one GPU for each of its ranks, on as few machines as there are."""
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""

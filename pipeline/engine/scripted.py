@@ -74,6 +74,7 @@ class ScriptedEngine:
         silence_s: float,
         start_s: float,
         seed: int = 0,
+        gpus: float | None = None,
     ) -> Self:
         """As `VllmEngine.start`; `model.engine` is the script."""
         return cls(Script.of(model), guides=guides, silence_s=silence_s)

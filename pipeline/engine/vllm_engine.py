@@ -23,7 +23,7 @@ from pipeline.engine.guide_files import GuideFiles
 from pipeline.engine.prompts import load_tokenizer
 from pipeline.engine.tether import Tether
 from pipeline.engine.vllm_args import check_model, is_folder, set_environment
-from pipeline.engine.vllm_names import check_vllm, vllm_version
+from pipeline.engine.vllm_names import check_device, check_vllm, vllm_version
 from pipeline.engine.watchdog import Watchdog
 from pipeline.engine.wire import Binding
 
@@ -58,6 +58,7 @@ class VllmEngine:
         silence_s: float,
         start_s: float,
         seed: int = 0,
+        gpus: float | None = None,
     ) -> Self:
         """Starts an engine and waits until it can serve.
 
@@ -68,6 +69,7 @@ class VllmEngine:
             silence_s: with requests in flight and no progress for so long, the engine is taken for dead.
             start_s: how long the start may take.
             seed: of the engine's sampler.
+            gpus: how many the engine was given, where somebody counts them.
 
         Raises:
             EngineStartError: the model, its arguments, a guide's file or this vLLM will not do, or it took too long.
@@ -76,6 +78,7 @@ class VllmEngine:
         files = GuideFiles(guides)
         set_environment(model)
         await asyncio.to_thread(check_vllm)  # imports vLLM, which takes seconds
+        check_device(gpus)
         from pipeline.engine.vllm_progress import EngineCounters
         from pipeline.engine.vllm_start import start_vllm
 

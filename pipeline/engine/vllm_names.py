@@ -7,7 +7,7 @@ import importlib.metadata
 
 from pipeline.core.errors import EngineStartError
 
-__all__ = ["TESTED_VERSIONS", "check_vllm", "is_cpu", "vllm_distribution", "vllm_version"]
+__all__ = ["TESTED_VERSIONS", "check_device", "check_vllm", "is_cpu", "vllm_distribution", "vllm_version"]
 
 TESTED_VERSIONS = "0.32 tested, 0.33 read"
 
@@ -59,6 +59,21 @@ def vllm_distribution() -> str:
 def vllm_version() -> str:
     """The installed version of vLLM, whichever distribution it came in."""
     return importlib.metadata.version(vllm_distribution())
+
+
+def check_device(gpus: float | None) -> None:
+    """Refuses an engine that would take a GPU where it was given none; None is not looked at.  Imports vLLM.
+
+    Ray leaves every GPU in sight of a worker that asked for none.
+
+    Raises:
+        EngineStartError: it would.
+    """
+    if gpus == 0 and not is_cpu():
+        raise EngineStartError(
+            f"cluster.gpus_per_engine is 0, but vLLM {vllm_version()} is not the CPU build and would take a GPU "
+            "all the same; set cluster.gpus_per_engine: 1, or install recordmill[cpu]"
+        )
 
 
 def check_vllm() -> None:

@@ -35,6 +35,7 @@ async def start_engine(context: EngineContext) -> Engine:
         silence_s=spec.limits.engine_silence_s,
         start_s=spec.limits.engine_start_s,
         seed=spec.decoding.seed or 0,
+        gpus=spec.cluster.gpus_per_engine,
     )
 
 

@@ -65,3 +65,4 @@ async def test_vllm_is_asked_for_what_the_cluster_section_says(
 ) -> None:
     await engines.start_engine(EngineContext(spec_of(engine, **cluster), {}))
     assert started.model.engine == arguments
+    assert started.arguments["gpus"] == cluster.get("gpus_per_engine", 1)
