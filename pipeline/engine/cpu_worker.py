@@ -5,7 +5,7 @@ bits: 41 ms for 32 requests at 262,144 ids where few are legal, a tenth of the w
 4 ms (two cores, `python -m tests.bench.apply`).  Where ids do not fill the last word, that kernel (xgrammar 0.2.8) also
 writes into the next row.  On a GPU there is another kernel, and nothing of this is used.
 
-vLLM builds the class that `worker_cls` names in a process of its own; see `engine_arguments`.
+vLLM builds the class that `worker_cls` names in a process of its own; see `cpu_arguments`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.core.errors import BudgetError
 from pipeline.decoding import Guide, Marks, SpanDocument, Vocabulary, compile_grammar, compile_guide, review
 from pipeline.engine.shared_guide import shared_guide_file
-from pipeline.engine.vllm_args import CPU_WORKER, scheduler_name, stock_backend
+from pipeline.engine.vllm_args import cpu_arguments, scheduler_name, stock_backend
 from pipeline.engine.vllm_names import check_vllm, is_cpu
 from pipeline.engine.wire import Binding, guide_literal
 from pipeline.spans.finder import SpanFinder
@@ -24,26 +24,40 @@ __all__ = ["VllmGuide", "vllm_arguments"]
 
 
 _NOT_OURS = frozenset(
-    {"allowed_token_ids", "bad_words", "ignore_eos", "min_tokens", "n", "stop", "stop_token_ids", "structured_outputs"}
+    {
+        "allowed_token_ids",
+        "bad_words",
+        "ignore_eos",
+        "min_tokens",
+        "n",
+        "repetition_detection",
+        "stop",
+        "stop_token_ids",
+        "structured_outputs",
+    }
 )
 """Arguments of `SamplingParams` that end a record early, forbid what it needs, or ask for another guide."""
 
 
-def vllm_arguments(*, async_scheduling: bool = False) -> dict[str, Any]:
+def vllm_arguments(*, async_scheduling: bool | None = None) -> dict[str, Any]:
     """Keyword arguments for `vllm.LLM` or `AsyncEngineArgs`, beside your own, so that the engine takes our guides.
 
     Args:
-        async_scheduling: prepare a step while the last one runs.  Faster on a GPU; vLLM refuses it on a CPU.
+        async_scheduling: prepare a step while the last one runs; None for wherever there is a GPU.  False for an engine
+            in which vLLM refuses it, such as one that drafts tokens.
 
     Raises:
         EngineStartError: vLLM is not installed, or lacks a private name that we rely on.
     """
     check_vllm()
+    on_cpu = is_cpu()
+    if async_scheduling is None:
+        async_scheduling = not on_cpu
     return {
         "structured_outputs_config": {"backend": stock_backend("recordmill")},
         "async_scheduling": async_scheduling,
         "scheduler_cls": scheduler_name(is_async=async_scheduling),
-        **({"worker_cls": CPU_WORKER} if is_cpu() else {}),
+        **(cpu_arguments() if on_cpu else {}),
     }
 
 

@@ -15,8 +15,8 @@ from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import GuideName, ModelSpec
 
 __all__ = [
-    "CPU_WORKER",
     "check_model",
+    "cpu_arguments",
     "engine_arguments",
     "is_folder",
     "scheduler_name",
@@ -25,7 +25,7 @@ __all__ = [
     "stock_backend",
 ]
 
-CPU_WORKER = "pipeline.engine.cpu_worker.MaskingCPUWorker"
+_CPU_WORKER = "pipeline.engine.cpu_worker.MaskingCPUWorker"
 """What vLLM's `worker_cls` names on a CPU."""
 
 _CPU_KV_CACHE_GIB = 2
@@ -97,6 +97,15 @@ def scheduler_name(*, is_async: bool) -> str:
     return f"pipeline.engine.scheduler.{'GuidedAsyncScheduler' if is_async else 'GuidedScheduler'}"
 
 
+def cpu_arguments() -> dict[str, Any]:
+    """Engine arguments where there is no GPU.
+
+    A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM 0.32 on a
+    CPU ("CPU Generator does not use offset"): prompts are read in one step there.
+    """
+    return {"enable_chunked_prefill": False, "worker_cls": _CPU_WORKER}
+
+
 def engine_arguments(
     model: ModelSpec, guide_backend: GuideName, *, known: type, is_cpu: bool, seed: int
 ) -> dict[str, Any]:
@@ -121,10 +130,7 @@ def engine_arguments(
         "use_tqdm_on_load": False,
     }
     if is_cpu:
-        # A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM
-        # 0.32 on a CPU ("CPU Generator does not use offset"): prompts are read in one step there.
-        arguments["enable_chunked_prefill"] = False
-        arguments["worker_cls"] = CPU_WORKER
+        arguments |= cpu_arguments()
     if guide_backend != "none":
         arguments["structured_outputs_config"] = {"backend": stock_backend(guide_backend)}
     fields = {field.name for field in dataclasses.fields(known)}

@@ -18,7 +18,9 @@ from pipeline import Span, VllmGuide, vllm_arguments
 from pipeline.core.errors import BudgetError, RequestRefusedError
 from pipeline.core.sections import ModelSpec
 from pipeline.decoding import NoSpanError
+from pipeline.engine import own_vllm
 from pipeline.engine.prompts import load_tokenizer
+from pipeline.engine.vllm_args import cpu_arguments
 from tests.docs_blocks import DOCS, blocks
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -77,6 +79,18 @@ def test_what_vllm_is_told_is_what_its_engine_core_can_import() -> None:
         assert arguments["async_scheduling"] is is_async
 
 
+@pytest.mark.parametrize("is_cpu", [True, False])
+def test_a_gpu_prepares_a_step_while_the_last_one_runs_and_a_cpu_is_told_what_ours_are(
+    monkeypatch: pytest.MonkeyPatch, is_cpu: bool
+) -> None:
+    monkeypatch.setattr(own_vllm, "check_vllm", lambda: None)
+    monkeypatch.setattr(own_vllm, "is_cpu", lambda: is_cpu)
+    arguments = vllm_arguments()
+    assert arguments["async_scheduling"] is not is_cpu
+    assert ("Async" in arguments["scheduler_cls"]) is not is_cpu
+    assert ({*cpu_arguments()} <= arguments.keys()) is is_cpu
+
+
 def test_a_request_holds_its_own_budget_document_and_arguments(guide: VllmGuide, tokenizer: Any) -> None:
     params = guide.sampling_params(40, "number 4711", temperature=0.5, extra_args={"theirs": 1})
     assert (params.max_tokens, params.temperature, params.extra_args["theirs"]) == (40, 0.5, 1)
@@ -107,6 +121,8 @@ def test_what_no_engine_could_do_is_refused_at_once(guide: VllmGuide, tokenizer:
         guide.sampling_params(40, "number 4711", stop=["}"], ignore_eos=True)
     with pytest.raises(RequestRefusedError, match="its log says why"):
         guide.read(SimpleNamespace(token_ids=[], finish_reason="error"), guide.sampling_params(40, "number 4711"))
+    with pytest.raises(ValueError, match="repetition_detection cannot be asked for"):
+        guide.sampling_params(40, "number 4711", repetition_detection=object())
     plain = VllmGuide(Parcel, tokenizer, extractive=False)
     with pytest.raises(ValueError, match="was not made with guide"):
         plain.read(_completion([]), guide.sampling_params(40, "number 4711"))
