@@ -25,7 +25,7 @@ from pipeline.core.errors import EngineStartError, RecordmillError, RequestRefus
 from pipeline.engine.backend import CursorGrammar, GuideBackend
 from pipeline.engine.drafts import DRAFTER, ForcedDrafts
 from pipeline.engine.vllm_names import TESTED_VERSIONS, vllm_version
-from pipeline.engine.wire import Binding
+from pipeline.engine.wire import Binding, without_binding
 
 __all__ = ["GuidedAsyncScheduler", "GuidedScheduler", "bind_request", "install_backend"]
 
@@ -57,6 +57,9 @@ def bind_request(backend: GuideBackend, request: Request) -> None:
     """Gives a request of ours its grammar, in place of the one that vLLM is compiling; leaves others alone.
 
     A future that fails is how vLLM fails one request alone: it ends with finish reason "error".
+
+    The binding, which may hold a whole document, ends here: vLLM sends the engine core's copy of a request's parameters
+    to every worker, which have no use for it.
     """
     structured = request.structured_output_request
     params = request.sampling_params
@@ -78,6 +81,7 @@ def bind_request(backend: GuideBackend, request: Request) -> None:
     if isinstance(bound, Future):
         bound.add_done_callback(partial(_log_refusal, request.request_id))
     structured.grammar = bound
+    params.extra_args = without_binding(params.extra_args)
 
 
 def _check_room(backend: GuideBackend, prompt_tokens: int, max_tokens: int) -> None:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.core.errors import RequestRefusedError
 
-__all__ = ["EXTRA_ARGS_KEY", "Binding", "guide_literal", "is_guide_literal"]
+__all__ = ["EXTRA_ARGS_KEY", "Binding", "guide_literal", "is_guide_literal", "without_binding"]
 
 EXTRA_ARGS_KEY = "recordmill"
 """The one key of `extra_args` that is ours."""
@@ -65,6 +65,11 @@ class Binding:
         except ValidationError as error:
             wrong = ", ".join(".".join(map(str, item["loc"])) for item in error.errors(include_input=False))
             raise RequestRefusedError(f"extra_args[{EXTRA_ARGS_KEY!r}] is not a binding: {wrong}") from error
+
+
+def without_binding(extra_args: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A copy without our key; None where nothing else is left."""
+    return {key: value for key, value in (extra_args or {}).items() if key != EXTRA_ARGS_KEY} or None
 
 
 _BINDING = TypeAdapter(Binding)

@@ -234,6 +234,21 @@ def test_the_scheduler_binds_what_is_ours_and_leaves_the_rest(guide: Guide, bind
         bad.structured_output_request.grammar.result()
 
 
+def test_a_bound_request_goes_on_without_its_binding(guide: Guide, binding: Callable[..., Binding]) -> None:
+    """Fails when vLLM sends the document on to every worker; what the client holds stays as it was."""
+    asked = binding(guide).extra_args()
+    for theirs, left in (({}, None), ({"theirs": 1}, {"theirs": 1})):
+        request = request_of(binding(guide))
+        request.sampling_params.extra_args = given = {**asked, **theirs}
+        bind_request(backend_of(), request)
+        assert request.sampling_params.extra_args == left
+        assert given == {**asked, **theirs}
+    other = request_of(None)
+    other.sampling_params.extra_args = {"theirs": 1}
+    bind_request(backend_of(), other)
+    assert other.sampling_params.extra_args == {"theirs": 1}
+
+
 def test_a_request_that_the_context_would_cut_off_is_refused(guide: Guide, binding: Callable[..., Binding]) -> None:
     """Fails when only the budget is looked at: vLLM ends a request where its context ends."""
     backend = backend_of()
