@@ -146,6 +146,8 @@ class ModelSpec(Section):
         reserved = {"model", "revision", "scheduler_cls", "trust_remote_code", "tokenizer", "skip_tokenizer_init"}
         if taken := sorted(reserved & value.keys()):
             raise ValueError(f"{', '.join(taken)} cannot be set here")
+        if value.get("data_parallel_size", 1) != 1:
+            raise ValueError("data_parallel_size is 1 for every engine; set cluster.engines for more of them")
         return value
 
 
@@ -170,7 +172,8 @@ class DecodingSpec(Section):
     """How numeric dates of a document are read for extractive fields."""
     drafts: Annotated[int, Field(ge=0, le=32)] = 0
     """An experiment: so many tokens of text that the schema leaves no choice about are proposed to the model at once,
-    and not one a step; 0 for none.  Greedy records stay the same, but for rounding."""
+    and not one a step; 0 for none.  Greedy records stay the same, but for rounding.  On a GPU, vLLM then uses its older
+    runner and prepares no step while the last one runs, which may cost more than drafts save."""
 
 
 class TruncationSpec(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from pipeline.core.sections import ClusterSpec, ModelSpec
 __all__ = ["Need", "engines_that_fit", "missing", "need_of"]
 
 _EPSILON = 1e-9
+_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size")
+"""What vLLM multiplies to the GPUs of one engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ def need_of(cluster: ClusterSpec, model: ModelSpec) -> Need:
     A model that vLLM divides among more GPUs than `cluster.gpus_per_engine` has one rank of one GPU for each, as
     vLLM's Ray executor wants it.
     """
-    ranks = _size(model, "tensor_parallel_size") * _size(model, "pipeline_parallel_size")
+    ranks = math.prod(_size(model, name) for name in _SIZES)
     if ranks == 1 or not cluster.gpus_per_engine or ranks <= cluster.gpus_per_engine:
         return Need(cluster.cpus_per_engine, cluster.gpus_per_engine)
     return Need(cluster.cpus_per_engine, 1.0, ranks)

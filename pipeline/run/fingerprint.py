@@ -38,6 +38,7 @@ OPERATIONAL_ENGINE_KEYS = frozenset(
         "max_num_batched_tokens",
         "max_num_seqs",
         "pipeline_parallel_size",
+        "prefill_context_parallel_size",
         "swap_space",
         "tensor_parallel_size",
     }

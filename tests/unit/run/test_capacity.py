@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from pipeline.core.sections import ClusterSpec, ModelSpec
 from pipeline.run.capacity import Need, engines_that_fit, missing, need_of
@@ -30,6 +31,16 @@ def test_a_model_on_more_gpus_than_an_engine_has_gets_a_place_for_each_rank(gpus
     need = _need(gpus, 2.0, tensor_parallel_size=2, pipeline_parallel_size=2)
     assert need == Need(2.0, 1.0, ranks=4)
     assert need.bundles == [{"CPU": 2.0, "GPU": 1.0}, {"GPU": 1.0}, {"GPU": 1.0}, {"GPU": 1.0}]
+
+
+def test_every_size_that_multiplies_the_gpus_of_an_engine_is_counted() -> None:
+    assert _need(1, tensor_parallel_size=2, prefill_context_parallel_size=2) == Need(1.0, 1.0, ranks=4)
+
+
+def test_an_engine_that_would_be_several_is_refused() -> None:
+    assert _need(1, data_parallel_size=1) == Need(1.0, 1.0)
+    with pytest.raises(ValidationError, match=r"set cluster\.engines"):
+        _need(1, data_parallel_size=2)
 
 
 def test_a_size_that_makes_no_sense_is_left_to_the_engine() -> None:
