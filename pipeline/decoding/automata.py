@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["EMPTY", "NO_TAG", "Dfa", "Edge", "StateLimitError", "intersect", "trimmed"]
+__all__ = ["EMPTY", "NO_TAG", "Dfa", "Edge", "StateLimitError", "in_order", "intersect", "trimmed"]
 
 Edge = tuple[int, int, int]
 """`(low, high, target)`: symbols low..high, both included, lead to target."""
@@ -145,18 +145,25 @@ def trimmed(edges: Sequence[Sequence[Edge]], accepting: Sequence[bool], tags: Se
                 stack.append(parent)
     if not alive[0]:
         return EMPTY
+    if all(alive):
+        return in_order(edges, accepting, tags)
+    return in_order([[edge for edge in row if alive[edge[2]]] for row in edges], accepting, tags)
+
+
+def in_order(edges: Sequence[Sequence[Edge]], accepting: Sequence[bool], tags: Sequence[int]) -> Dfa:
+    """Keeps states that are reachable from 0, all of which lead to acceptance; in breadth-first order."""
     order = {0: 0}
     queue = [0]
     for state in queue:
         for _, _, target in edges[state]:
-            if alive[target] and target not in order:
+            if target not in order:
                 order[target] = len(order)
                 queue.append(target)
-    if all(alive):
-        kept = tuple(tuple([(low, high, order[t]) for low, high, t in edges[state]]) for state in queue)
-    else:
-        kept = tuple(tuple([(low, high, order[t]) for low, high, t in edges[state] if alive[t]]) for state in queue)
-    return Dfa(kept, tuple(accepting[state] for state in queue), tuple(tags[state] for state in queue))
+    return Dfa(
+        tuple(tuple([(low, high, order[target]) for low, high, target in edges[state]]) for state in queue),
+        tuple(accepting[state] for state in queue),
+        tuple(tags[state] for state in queue),
+    )
 
 
 EMPTY = Dfa(((),), (False,), (NO_TAG,))

@@ -23,7 +23,7 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 3
+_VERSION = 4
 """Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from pipeline.decoding.automata import NO_TAG, Dfa, Edge, StateLimitError, trimmed
+from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa, Edge, StateLimitError, in_order, trimmed
 
 __all__ = ["Nfa", "concat", "union"]
+
+_MOST_STATES = 1_000_000
 
 
 class Nfa:
     """A nondeterministic automaton under construction."""
 
-    def __init__(self, *, state_limit: int = 1_000_000) -> None:
+    def __init__(self, *, state_limit: int = _MOST_STATES) -> None:
         self._edges: list[list[Edge]] = []
         self._empty: list[list[int]] = []
         self._tags: list[int] = []
@@ -136,34 +138,58 @@ def _sweep(sources: Sequence[Sequence[Edge]]) -> list[tuple[int, int, tuple[int,
 
 
 def union(parts: Sequence[Dfa]) -> Dfa:
-    """Words that any of the parts accepts."""
-    if len(parts) == 1:
-        return parts[0]
-    if (joined := _side_by_side(parts)) is not None:
-        return joined
-    nfa = Nfa()
-    start, end = nfa.state(), nfa.state()
-    for part in parts:
-        nfa.link(nfa.splice(start, part), end)
-    return nfa.determinized(start, end)
+    """Words that any of the parts accepts.
+
+    The subset construction over copies of the parts: a state that only one part can be in is that part's own, so that
+    only what they have in common costs more than copying.
+
+    Raises:
+        StateLimitError: there are too many states.
+    """
+    parts = [part for part in parts if not part.is_empty]
+    if len(parts) < 2:
+        return parts[0] if parts else EMPTY
+    edges: list[Sequence[Edge]] = [(), ()]
+    accepting, tags = [False, True], [NO_TAG, NO_TAG]
+    start = frozenset([_copied(part, edges, accepting, tags) for part in parts])
+    copied = len(edges)
+    names = {start: 0}
+    queue = [start]
+
+    def name(states: tuple[int, ...] | frozenset[int]) -> int:
+        if isinstance(states, tuple):
+            return states[0]
+        found = names.get(states)
+        if found is None:
+            found = names[states] = copied + len(queue) - 1
+            queue.append(states)
+            if len(queue) > _MOST_STATES:
+                raise StateLimitError(f"more than {_MOST_STATES} states")
+        return found
+
+    for states in queue:
+        edges.append([(low, high, name(targets)) for low, high, targets in _sweep([edges[state] for state in states])])
+        accepting.append(any(accepting[state] for state in states))
+        tags.append(max(tags[state] for state in states))
+    # What was found first is the start, and takes its name.
+    edges[0], accepting[0], tags[0] = edges.pop(copied), accepting.pop(copied), tags.pop(copied)
+    return in_order(edges, accepting, tags)
 
 
-def _side_by_side(parts: Sequence[Dfa]) -> Dfa | None:
-    """The union of parts that begin with different symbols: no subset construction is needed."""
-    first = sorted((low, high) for part in parts for low, high, _ in part.edges[0])
-    if any(part.accepting[0] for part in parts) or any(a[1] >= b[0] for a, b in pairwise(first)):
-        return None
-    edges: list[tuple[Edge, ...]] = [()]
-    accepting, tags = [False], [NO_TAG]
-    start: list[Edge] = []
-    for part in parts:
-        base = len(edges)
-        edges.extend(tuple([(low, high, base + target) for low, high, target in row]) for row in part.edges)
-        start += edges[base]
-        accepting += part.accepting
-        tags += part.tags
-    edges[0] = tuple(sorted(start))
-    return trimmed(edges, accepting, tags)
+def _copied(part: Dfa, edges: list[Sequence[Edge]], accepting: list[bool], tags: list[int]) -> int:
+    """Appends a part's states; the first one.  What only ends the word is state 1, whichever part it is of."""
+    own: list[int] = []
+    count = len(edges)
+    for row, accepts, tag in zip(part.edges, part.accepting, part.tags, strict=True):
+        is_end = accepts and not row and tag == NO_TAG
+        own.append(1 if is_end else count)
+        count += not is_end
+    for state, row in enumerate(part.edges):
+        if own[state] != 1:
+            edges.append([(low, high, own[target]) for low, high, target in row])
+            accepting.append(part.accepting[state])
+            tags.append(part.tags[state])
+    return own[0]
 
 
 def concat(parts: Sequence[Dfa]) -> Dfa:
