@@ -21,6 +21,7 @@ from pathlib import Path
 
 __all__ = ["Tether"]
 
+_PIPE_BYTES = 1 << 16
 _TICK_S = 1.0
 _END_S = 5.0
 
@@ -109,9 +110,13 @@ def _watch(parent: int, folder: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     seen: set[tuple[int, str]] = set()
     pending = b""
-    while os.getppid() == parent:
-        if select.select([0], [], [], _TICK_S)[0]:
-            read = os.read(0, 4096)
+    is_orphan = False
+    while not is_orphan:
+        # Looked at before the pipe: what a parent tied before it died is read even if this process started later.  It is
+        # never waited for the pipe's end then, since a forked child may hold it open.
+        is_orphan = os.getppid() != parent
+        if select.select([0], [], [], 0.0 if is_orphan else _TICK_S)[0]:
+            read = os.read(0, _PIPE_BYTES)
             if not read:
                 break
             *lines, pending = (pending + read).split(b"\n")

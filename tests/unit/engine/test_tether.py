@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.engine import tether as tether_module
 from pipeline.engine.tether import Tether
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -27,7 +28,6 @@ tether = Tether()
 family = subprocess.Popen([sys.executable, "-c", {FAMILY!r}], stdout=subprocess.PIPE)
 grandchild = int(family.stdout.readline())
 tether.tie(family.pid)
-time.sleep(1.5)
 print(family.pid, grandchild, tether._process.pid, tether.folder, flush=True)
 time.sleep(600)
 """
@@ -61,6 +61,26 @@ def test_children_and_grandchildren_end_with_a_killed_owner(freeze: bool) -> Non
     owner.wait()
     assert wait_until_gone(child, grandchild, tether)
     assert not Path(folder).exists()
+
+
+def test_what_an_owner_tied_before_it_died_ends_though_the_tether_starts_later(tmp_path: Path) -> None:
+    """The pipe stays open, as it does where a forked child of the owner holds it."""
+    tied, former = subprocess.Popen(SLEEPER), subprocess.Popen([sys.executable, "-c", ""])
+    former.wait()
+    reading, writing = os.pipe()
+    os.write(writing, f"{tied.pid}\n".encode())
+    folder = tmp_path / "sockets"
+    folder.mkdir()
+    command = [sys.executable, "-I", "-S", str(tether_module.__file__), str(former.pid), str(folder)]
+    try:
+        late = subprocess.Popen(command, stdin=reading)
+        assert late.wait(60) == 0
+        assert tied.wait(60) == -signal.SIGKILL
+    finally:
+        tied.kill()
+        os.close(reading)
+        os.close(writing)
+    assert not folder.exists()
 
 
 def test_closing_ends_what_was_tied_and_nothing_else() -> None:
