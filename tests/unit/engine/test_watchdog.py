@@ -46,6 +46,8 @@ async def test_an_event_loop_that_was_held_up_is_not_an_engine_that_was_silent()
     for _ in range(3):
         await asyncio.sleep(0.05)
         time.sleep(0.6)
+        # The watchdog looks before it is told of progress.
+        await asyncio.sleep(0.05)
         watchdog.progress()
     await asyncio.sleep(0.05)
     assert not watchdog.is_dead
