@@ -32,6 +32,7 @@ _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 _VLLM = "tests/integration/test_vllm_"
+_RAY = ("tests/integration/", "tests/faults/test_runs_", "tests/faults/test_hostile.py")
 
 
 class _ByWhatIsStarted(LoadScopeScheduling):
@@ -41,7 +42,7 @@ class _ByWhatIsStarted(LoadScopeScheduling):
         path = nodeid.partition("::")[0]
         if path.startswith(_VLLM):
             return "vllm"
-        return "ray" if path.startswith(("tests/integration/", "tests/faults/test_runs_")) else path
+        return "ray" if path.startswith(_RAY) else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
