@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,10 +19,14 @@ from pipeline.run.engines import start_engine
 from pipeline.run.messages import EngineContext
 from pipeline.storage.s3 import Patience
 
-__all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "hungry", "impatient", "obedient"]
+__all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "gathered", "hungry", "impatient", "obedient"]
+
+T = TypeVar("T", bound=ScriptedEngine)
 
 CONTROL = "RECORDMILL_TEST_CONTROL"
 """Names the folder in which an obedient engine looks for orders."""
+GATHER_S = 300
+"""How long engines wait for each other at most."""
 HUNGER_BYTES = 384 * 1024 * 1024
 BEARABLE = 8
 
@@ -58,9 +64,30 @@ class _Obedient(ScriptedEngine):
         return await super().generate(request)
 
 
+class _Gathered(ScriptedEngine):
+    """Answers nothing until so many engines were asked something: each then leaves a file in a folder they share."""
+
+    folder: Path
+    engines: int
+
+    async def generate(self, request: Request) -> Completion:
+        (self.folder / str(os.getpid())).touch()
+        async with asyncio.timeout(GATHER_S):
+            while len(list(self.folder.iterdir())) < self.engines:
+                await asyncio.sleep(0.05)
+        return await super().generate(request)
+
+
 async def hungry(context: EngineContext) -> Engine:
     """See `_Hungry`."""
     return await _start(_Hungry, context)
+
+
+async def gathered(folder: Path, engines: int, context: EngineContext) -> Engine:
+    """See `_Gathered`; with folder and number bound, what starts an engine."""
+    engine = await _start(_Gathered, context)
+    engine.folder, engine.engines = folder, engines
+    return engine
 
 
 async def obedient(context: EngineContext) -> Engine:
@@ -68,6 +95,6 @@ async def obedient(context: EngineContext) -> Engine:
     return await _start(_Obedient, context)
 
 
-async def _start(kind: type[ScriptedEngine], context: EngineContext) -> Engine:
+async def _start(kind: type[T], context: EngineContext) -> T:
     model: ModelSpec = context.spec.model
     return kind(Script.of(model), guides=context.guides, silence_s=context.spec.limits.engine_silence_s)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from demo.s3 import S3Server
 from pipeline.core.errors import ClusterError
 from pipeline.run.job import RunResult, run
 from pipeline.run.progress import Snapshot
+from tests.faults.engines import gathered
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
@@ -56,26 +59,37 @@ class Watch:
 
 
 def _run(
-    address: str, bucket: str, server: S3Server, *, gpus: float, ranks: int, engines: int | str = "auto"
+    address: str,
+    bucket: str,
+    server: S3Server,
+    folder: Path,
+    *,
+    gpus: float,
+    ranks: int,
+    expected: int,
+    engines: int | str = "auto",
+    wait_s: float = 120,
 ) -> tuple[RunResult, Watch]:
+    """A run whose work begins when as many engines as are expected have some; `folder` is where they say so."""
     put_parquet(store_of(bucket, server.endpoint_url), f"{bucket}in/a.parquet", documents(COUNT))
     spec = job(
         bucket,
         server.endpoint_url,
         model={"engine": {"tensor_parallel_size": ranks, "token_s": 0.004}},
-        cluster={"gpus_per_engine": gpus, "engines": engines, "wait_s": 20},
+        cluster={"gpus_per_engine": gpus, "engines": engines, "wait_s": wait_s},
     )
     watch = Watch()
-    result = run(spec, base=ROOT, address=address, progress=watch)
+    factory = partial(gathered, folder, expected)
+    result = run(spec, base=ROOT, address=address, progress=watch, engine_factory=factory)
     if result.exit_code == 0:
         assert_each_once(spec, [row["document_id"] for row in documents(COUNT)])
     return result, watch
 
 
 def test_each_engine_of_two_ranks_has_a_machine_of_two_gpus_to_itself(
-    address: str, s3_bucket: str, s3_server: S3Server
+    address: str, s3_bucket: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
-    result, watch = _run(address, s3_bucket, s3_server, gpus=1, ranks=2)
+    result, watch = _run(address, s3_bucket, s3_server, tmp_path, gpus=1, ranks=2, expected=2)
     assert result.error is None
     assert watch.engines == 2
     assert len(watch.placed) == 2
@@ -84,8 +98,10 @@ def test_each_engine_of_two_ranks_has_a_machine_of_two_gpus_to_itself(
     assert machines[0] != machines[1]
 
 
-def test_an_engine_larger_than_any_machine_spans_two(address: str, s3_bucket: str, s3_server: S3Server) -> None:
-    result, watch = _run(address, s3_bucket, s3_server, gpus=1, ranks=4)
+def test_an_engine_larger_than_any_machine_spans_two(
+    address: str, s3_bucket: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    result, watch = _run(address, s3_bucket, s3_server, tmp_path, gpus=1, ranks=4, expected=1)
     assert result.error is None
     assert watch.engines == 1
     (nodes,) = watch.placed.values()
@@ -94,18 +110,18 @@ def test_an_engine_larger_than_any_machine_spans_two(address: str, s3_bucket: st
 
 
 def test_an_engine_whose_gpus_are_all_asked_for_on_one_machine_needs_no_placement_group(
-    address: str, s3_bucket: str, s3_server: S3Server
+    address: str, s3_bucket: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
-    result, watch = _run(address, s3_bucket, s3_server, gpus=2, ranks=2)
+    result, watch = _run(address, s3_bucket, s3_server, tmp_path, gpus=2, ranks=2, expected=2)
     assert result.error is None
     assert watch.engines == 2
     assert not watch.placed
 
 
 def test_an_engine_larger_than_the_cluster_ends_the_run_and_says_what_is_missing(
-    address: str, s3_bucket: str, s3_server: S3Server
+    address: str, s3_bucket: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
-    result, _ = _run(address, s3_bucket, s3_server, gpus=1, ranks=6, engines=1)
+    result, _ = _run(address, s3_bucket, s3_server, tmp_path, gpus=1, ranks=6, expected=1, engines=1, wait_s=5)
     assert result.exit_code == 3
     assert isinstance(result.error, ClusterError)
     assert "6 times 1 GPU" in str(result.error)

@@ -58,7 +58,7 @@ def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_a
     process = start_driver(spec)
     _wait_for_parts(spec, 1, process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=180)
     assert process.returncode == exit_code, said
     store = store_of(prefix, s3_server.endpoint_url)
     before = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}
