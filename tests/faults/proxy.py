@@ -57,9 +57,13 @@ class Rule:
     skip: int = 0
     probability: float = 1.0
     delay_s: float = 0.2
+    after_put: str | None = None
+    """If set, the rule takes nothing until a put whose path holds a match of this was answered by the server."""
 
     def takes(self, method: str, path: str, draw: random.Random) -> bool:
-        if self.count == 0 or (self.method and method != self.method) or not re.search(self.pattern, path):
+        if self.after_put is not None or self.count == 0:
+            return False
+        if (self.method and method != self.method) or not re.search(self.pattern, path):
             return False
         if self.skip > 0:
             self.skip -= 1
@@ -69,6 +73,11 @@ class Rule:
         if self.count is not None:
             self.count -= 1
         return True
+
+    def see_put(self, path: str) -> None:
+        """The server's answer to a put was passed on."""
+        if self.after_put is not None and re.search(self.after_put, path):
+            self.after_put = None
 
 
 class FaultProxy:
@@ -82,6 +91,8 @@ class FaultProxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.rules: list[Rule] = []
         self.log: list[tuple[str, str, Fault | None]] = []
+        self.held: list[Fault] = []
+        """The faults of requests that are never answered; `hang_after` only once the server has applied its request."""
         self.endpoint_url = ""
 
     def add(self, fault: Fault, method: str = "", pattern: str = "", **options: float | None) -> Rule:
@@ -131,6 +142,8 @@ class FaultProxy:
         self.log.append((method, path, None if fault is None else fault.fault))
         if b"100-continue" in head.lower() and (fault is None or fault.fault != "hang"):
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if fault is not None and fault.fault == "hang":
+            self.held.append("hang")
         body = await _body(reader, head)
         kind = None if fault is None else fault.fault
         if kind == "reset_before":
@@ -147,10 +160,14 @@ class FaultProxy:
             if kind == "reset_after":
                 return _reset(writer)
             if kind == "hang_after":
+                self.held.append(kind)
                 await asyncio.sleep(3600)
             if kind == "delay" and fault is not None:
                 await asyncio.sleep(fault.delay_s)
             writer.write(_damaged(answer, kind))
+            if kind is None and method == "PUT":
+                for rule in self.rules:
+                    rule.see_put(path)
         await writer.drain()
         return None
 

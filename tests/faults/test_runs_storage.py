@@ -19,7 +19,6 @@ from demo.s3 import S3Server
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError
 from pipeline.core.spec import JobSpec
 from pipeline.run.job import run
-from pipeline.run.progress import Snapshot
 from pipeline.run.verify import verify
 from pipeline.storage.s3 import Patience
 from tests.faults.engines import impatient
@@ -57,7 +56,7 @@ class _Killer(threading.Thread):
     def run(self) -> None:
         for fault in self._faults:
             self._proxy.rules.insert(0, Rule(fault, "PUT", PARTS))
-            while fault not in self._proxy.faults("PUT"):
+            while fault not in self._proxy.held:
                 time.sleep(0.02)
             self.killed.append(json.loads(self._log.read_text().splitlines()[-1])["pid"])
             os.kill(self.killed[-1], signal.SIGKILL)
@@ -104,11 +103,8 @@ def test_a_store_that_refuses_from_some_point_on_leaves_a_run_that_can_be_resume
         model={"engine": {"token_s": 0.005}},
     )
 
-    def turn(snapshot: Snapshot) -> None:
-        if snapshot.shards_done and not proxy.rules:
-            proxy.add(fault, method, count=None)
-
-    result = run(spec, base=ROOT, address=cluster.address, progress=turn, engine_factory=impatient)
+    proxy.rules = [Rule(fault, method, count=None, after_put=PARTS)]
+    result = run(spec, base=ROOT, address=cluster.address, engine_factory=impatient)
     assert result.exit_code == 3
     assert isinstance(result.error, StorageError)
     store = store_of(prefix, s3_server.endpoint_url)
