@@ -10,8 +10,14 @@ from ray.cluster_utils import Cluster
 from demo.s3 import S3Server
 
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
-SOON = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_timeout_ms": 1000}
-"""A machine that falls silent is given up within seconds, as it is within a minute by default."""
+SOON = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 1000,
+    "health_check_timeout_ms": 5000,
+    "health_check_failure_threshold": 2,
+}
+"""A machine that falls silent is given up within 15 seconds, as it is within a minute by default; one that is slow to
+answer is not."""
 
 
 @pytest.fixture(scope="package")

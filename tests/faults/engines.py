@@ -25,7 +25,7 @@ T = TypeVar("T", bound=ScriptedEngine)
 
 CONTROL = "RECORDMILL_TEST_CONTROL"
 """Names the folder in which an obedient engine looks for orders."""
-GATHER_S = 300
+GATHER_S = 180
 """How long engines wait for each other at most."""
 HUNGER_BYTES = 384 * 1024 * 1024
 BEARABLE = 8
