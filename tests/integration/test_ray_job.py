@@ -5,8 +5,11 @@ Only the model is played.  The job's folder is this checkout, packed and sent as
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
 import os
+import random
 import secrets
 import socket
 import subprocess
@@ -31,6 +34,10 @@ pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 RAY = Path(sys.executable).parent / "ray"
 JOB = ("python", "jobs/extract.py", "jobs/receipts.yaml")
 DEADLINE_S = 240
+START_ATTEMPTS = 3
+# Below the kernel's ephemeral ports, and clear of those of the S3 server (20200-22699, and 10000 above) and of Ray's
+# workers (10002-19999 by default, 30000-30100 here).
+PORTS = range(23_000, 30_000)
 ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 
 
@@ -77,16 +84,24 @@ class Head:
         try:
             with urllib.request.urlopen(self.metrics, timeout=30) as answer:
                 lines = answer.read().decode().splitlines()
-        except urllib.error.URLError:
+        except (OSError, http.client.HTTPException):
             return set()
         return {line.split("{")[0] for line in lines if not line.startswith("#")}
 
 
-def _free_port() -> int:
+def _free_ports(count: int) -> list[int]:
+    """Ports that are free now, and that no connection is given while they wait for their server."""
+    free = (port for port in random.sample(PORTS, len(PORTS)) if _is_free(port))
+    return list(itertools.islice(free, count))
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +110,6 @@ def head(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
     path = folder / "auth_token"
     path.touch(mode=0o600)
     path.write_text(token)
-    dashboard, metrics = _free_port(), _free_port()
     environment = {
         **os.environ,
         **s3_server.environment(),
@@ -106,48 +120,66 @@ def head(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
     }
     for inherited in ("RAY_ADDRESS", "RAY_AUTH_TOKEN"):
         environment.pop(inherited, None)
-    made = Head(environment, token, f"http://127.0.0.1:{dashboard}", f"http://127.0.0.1:{metrics}/metrics")
+    log = folder / "head.log"
+    for _ in range(START_ATTEMPTS):
+        made, process = _start(environment, token, log)
+        try:
+            # Between our look at a port and the bind another process may take it: then try others.
+            if _has_job_server(made, process, log):
+                yield made
+                return
+        finally:
+            process.terminate()
+            process.wait(60)
+    raise AssertionError(log.read_text())
+
+
+def _start(environment: dict[str, str], token: str, log: Path) -> tuple[Head, subprocess.Popen[bytes]]:
+    port, dashboard, agent, client, metrics = _free_ports(5)
     # `--block` ties the cluster to one process, so that it can be ended without touching any other.
-    started = subprocess.Popen(
+    process = subprocess.Popen(
         [
-            *(str(RAY), "start", "--head", "--block", f"--port={_free_port()}", f"--dashboard-port={dashboard}"),
+            *(str(RAY), "start", "--head", "--block", f"--port={port}", f"--dashboard-port={dashboard}"),
             *("--dashboard-host=127.0.0.1", "--min-worker-port=30000", "--max-worker-port=30100", "--num-cpus=4"),
             *(f"--metrics-export-port={metrics}", "--object-store-memory=100000000", "--disable-usage-stats"),
-            *(f"--dashboard-agent-listen-port={_free_port()}", f"--ray-client-server-port={_free_port()}"),
+            *(f"--dashboard-agent-listen-port={agent}", f"--ray-client-server-port={client}"),
         ],
         env=environment,
-        cwd=folder,
-        stdout=(folder / "head.log").open("wb"),
+        cwd=log.parent,
+        stdout=log.open("wb"),
         stderr=subprocess.STDOUT,
     )
-    try:
-        _wait_for_job_server(made, started, folder / "head.log")
-        yield made
-    finally:
-        started.terminate()
-        started.wait(60)
+    return Head(environment, token, f"http://127.0.0.1:{dashboard}", f"http://127.0.0.1:{metrics}/metrics"), process
 
 
-def _wait_for_job_server(head: Head, process: subprocess.Popen[bytes], log: Path) -> None:
+def _has_job_server(head: Head, process: subprocess.Popen[bytes], log: Path) -> bool:
+    """Waits for it; false where the cluster has ended instead."""
     deadline = time.monotonic() + DEADLINE_S
     while head.ray("job", "list", "--address", head.dashboard).returncode:
-        assert process.poll() is None, log.read_text()
+        if process.poll() is not None:
+            return False
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.5)
+    return True
 
 
 @pytest.fixture
 def places(head: Head, s3_bucket: str, s3_server: S3Server) -> list[str]:
     """The options that point `jobs/receipts.yaml` at documents of a fresh bucket, and at the played model."""
-    rows = [{"document_id": item.document_id, "text": item.text} for item in receipts(40, 0)]
-    put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", rows, row_group_rows=10)
+    rows = [{"document_id": item.document_id, "text": item.text} for item in receipts(52, 0)]
+    # Four small shards and a large one for two engines: while one does the last, the other idles, and says so.
+    store = store_of(s3_bucket, s3_server.endpoint_url)
+    put_parquet(store, f"{s3_bucket}in/a.parquet", rows[:36], row_group_rows=9)
+    put_parquet(store, f"{s3_bucket}in/b.parquet", rows[36:], row_group_rows=16)
     settings = {
         "input.uri": f"{s3_bucket}in/",
-        "input.shard_rows": 10,
+        "input.shard_rows": 16,
         "output.uri": f"{s3_bucket}run/",
         "s3.endpoint_url": s3_server.endpoint_url,
         "model.name": "scripted",
-        "model.engine": "{token_s: 0.001}",
+        "model.engine": "{token_s: 0.02}",
+        "cluster.engines": 2,
+        "cluster.concurrency": 2,
         "decoding.max_tokens": 400,
         "truncation.escalate": "[]",
     }
@@ -163,7 +195,7 @@ def test_a_submitted_job_succeeds_and_its_engines_can_be_watched(
     store = store_of(s3_bucket, s3_server.endpoint_url)
     report = json.loads(store.get(f"{s3_bucket}run/report/report.json"))
     assert report["is_complete"]
-    assert sum(report["balance"]["outcomes"].values()) == 40
+    assert sum(report["balance"]["outcomes"].values()) == 52
     names = {metric.exported + ("_count" if metric.kind == "histogram" else "") for metric in METRICS}
     assert names <= seen
 
