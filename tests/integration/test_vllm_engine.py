@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from tests.unit.engine.guides import LIST, OTHER, RECORD, copying_guide, documen
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 CONTEXT = 512
+DEADLINE_S = 120
 LATER = r'^\{"later":(true|false)\}$'
 CHANT = r"^(ab, ){60}$"
 PATTERNS = (RECORD, OTHER, LIST)
@@ -71,6 +73,13 @@ async def engine(model: ModelSpec, guides: dict[str, Guide], folder: Path) -> As
 def prompt(tokenizer: Any) -> Any:
     builder = PromptBuilder(tokenizer, PromptSpec(), "{{ text }}", {})
     return lambda text: builder.build(text).ids
+
+
+async def has_begun(engine: VllmEngine, output_tokens: float) -> None:
+    """Waits until the engine has made more tokens than so many."""
+    async with asyncio.timeout(DEADLINE_S):
+        while engine.metrics().values["output_tokens"] <= output_tokens:
+            await asyncio.sleep(0.01)
 
 
 def _file(folder: Path, guide: Guide) -> str:
@@ -247,11 +256,17 @@ async def test_seeded_requests_whose_prompts_do_not_fit_one_step_are_all_served(
 
 
 async def test_a_cancelled_request_leaves_the_engine_free(engine: VllmEngine, prompt: Any) -> None:
+    """Fails when `Watchdog.guard` leaves the work of a cancelled request alone: vLLM then goes on to the last token."""
+    before = engine.metrics().values["output_tokens"]
     waiting = asyncio.create_task(engine.generate(asked("x", prompt("x"), None, 400, temperature=1.0, seed=5)))
-    await asyncio.sleep(0.3)
+    await has_begun(engine, before)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    async with asyncio.timeout(DEADLINE_S):
+        while engine.metrics().values["running"]:
+            await asyncio.sleep(0.01)
+    assert engine.metrics().values["output_tokens"] - before < 300
     assert (await engine.generate(asked("y", prompt("y"), None, 5))).token_ids
 
 
@@ -261,21 +276,35 @@ async def test_the_engine_says_what_it_is(engine: VllmEngine) -> None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from descendants(int(child))
+    """Those of a process that is going away are left out."""
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in _children(task):
+                yield child
+                yield from descendants(child)
+
+
+def _children(task: Path) -> list[int]:
+    try:
+        return [int(child) for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _stat(pid: int) -> str:
+    """What the system says of a process; empty of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
 
 
 def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
+    return _stat(pid).rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
 
 
 def engine_processes(pid: int) -> list[int]:
-    return [child for child in descendants(pid) if "VLLM" in Path(f"/proc/{child}/stat").read_text()]
+    return [child for child in descendants(pid) if "VLLM" in _stat(child)]
 
 
 def all_gone(pids: list[int]) -> bool:
@@ -303,7 +332,7 @@ class TestDeath:
                 asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
                 for n in range(4)
             ]
-            await asyncio.sleep(0.5)
+            await has_begun(engine, 0)
             os.kill(pids[0], fault)
             results = await asyncio.gather(*waiting, return_exceptions=True)
             assert [type(result) for result in results] == [EngineDeadError] * 4
