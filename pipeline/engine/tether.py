@@ -112,8 +112,8 @@ def _watch(parent: int, folder: str) -> None:
     pending = b""
     is_orphan = False
     while not is_orphan:
-        # Looked at before the pipe: what a parent tied before it died is read even if this process started later.  It is
-        # never waited for the pipe's end then, since a forked child may hold it open.
+        # Looked at before the pipe: what a parent tied before it died is read even if this process started later.
+        # The pipe's end is not waited for then, since a forked child may hold it open.
         is_orphan = os.getppid() != parent
         if select.select([0], [], [], 0.0 if is_orphan else _TICK_S)[0]:
             read = os.read(0, _PIPE_BYTES)
