@@ -146,7 +146,7 @@ class ModelSpec(Section):
         reserved = {"model", "revision", "scheduler_cls", "trust_remote_code", "tokenizer", "skip_tokenizer_init"}
         if taken := sorted(reserved & value.keys()):
             raise ValueError(f"{', '.join(taken)} cannot be set here")
-        if value.get("data_parallel_size", 1) != 1:
+        if value.get("data_parallel_size") not in (None, 1):
             raise ValueError("data_parallel_size is 1 for every engine; set cluster.engines for more of them")
         return value
 
@@ -243,7 +243,8 @@ class ClusterSpec(Section):
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""
     concurrency: PositiveInt = 64
-    """Documents in flight in one engine; vLLM's `max_num_seqs` is the same, unless `model.engine` sets it."""
+    """Documents in flight in one engine; vLLM's `max_num_seqs` is the same, unless `model.engine` sets it, and at most
+    its `max_num_batched_tokens` or 2,048."""
     wait_s: PositiveFloat = 600.0
     """How long to wait for the cluster to offer room for one engine."""
 

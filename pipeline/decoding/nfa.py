@@ -157,13 +157,14 @@ def union(parts: Sequence[Dfa]) -> Dfa:
     queue = [start]
 
     def name(states: tuple[int, ...] | frozenset[int]) -> int:
-        if isinstance(states, tuple):
-            return states[0]
-        found = names.get(states)
+        if len(states) == 1:
+            return next(iter(states))
+        key = frozenset(states)
+        found = names.get(key)
         if found is None:
-            found = names[states] = copied + len(queue) - 1
-            queue.append(states)
-            if len(queue) > _MOST_STATES:
+            found = names[key] = copied + len(queue) - 1
+            queue.append(key)
+            if found > _MOST_STATES:
                 raise StateLimitError(f"more than {_MOST_STATES} states")
         return found
 
@@ -178,6 +179,8 @@ def union(parts: Sequence[Dfa]) -> Dfa:
 
 def _copied(part: Dfa, edges: list[Sequence[Edge]], accepting: list[bool], tags: list[int]) -> int:
     """Appends a part's states; the first one.  What only ends the word is state 1, whichever part it is of."""
+    if len(edges) + part.state_count > _MOST_STATES:
+        raise StateLimitError(f"more than {_MOST_STATES} states")
     own: list[int] = []
     count = len(edges)
     for row, accepts, tag in zip(part.edges, part.accepting, part.tags, strict=True):

@@ -229,7 +229,7 @@ def _fields_in_progress(dfa: Dfa) -> Array:
 
 def _row_classes(table: Array, accepting: Array, rounds: int) -> tuple[Array, Array]:
     """Class of each state, most frequent class first, and a state of each class."""
-    from pipeline.decoding.compile_kernels import refined
+    from pipeline.decoding.class_kernels import refined
 
     count, width = table.shape
     rng = np.random.default_rng(0xC1A55)

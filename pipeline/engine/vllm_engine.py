@@ -118,8 +118,10 @@ class VllmEngine:
     async def close(self) -> None:
         self._watchdog.condemn("the engine was closed")
         self._watchdog.close()
-        await self._hang_up()
-        await asyncio.to_thread(self._shut_down)
+        try:
+            await self._hang_up()
+        finally:
+            await asyncio.to_thread(self._shut_down)
 
     async def _hang_up(self) -> None:
         """Ends vLLM's listening to its core, which would take the core's own end for a death and log it as an error."""

@@ -53,7 +53,7 @@ async def start_vllm(
     Args:
         tether: each process that appears meanwhile is tied to it.
         counters: told of each step of the engine; `on_progress` is called for each that did something.
-        start_s: how long it may take.
+        start_s: how long it may take; where a process is about to start when it is over, until that can be tied.
 
     Raises:
         EngineStartError: vLLM cannot start, or was not ready in time; the caller closes the tether then.

@@ -18,6 +18,8 @@ __all__ = ["start_engine"]
 
 _MEMORY_SHARE = 0.92
 """Of a GPU, that vLLM takes where it has the whole of it."""
+_BATCHED_TOKENS = 2048
+"""vLLM's own least `max_num_batched_tokens`, which it wants `max_num_seqs` to keep to."""
 
 
 async def start_engine(context: EngineContext) -> Engine:
@@ -47,7 +49,9 @@ def _model(spec: JobSpec) -> ModelSpec:
     """
     if is_scripted(spec.model):
         return spec.model
-    engine: dict[str, Any] = {"max_num_seqs": spec.cluster.concurrency}
+    batched = spec.model.engine.get("max_num_batched_tokens")
+    most = batched if isinstance(batched, int) else _BATCHED_TOKENS
+    engine: dict[str, Any] = {"max_num_seqs": min(spec.cluster.concurrency, most)}
     need = need_of(spec.cluster, spec.model)
     if 0 < need.gpus < 1:
         engine["gpu_memory_utilization"] = round(_MEMORY_SHARE * need.gpus, 4)

@@ -115,7 +115,7 @@ class Estimate:
     policy: str
     max_tokens: int
     prompt: Spread
-    """Tokens of the sampled documents' prompts."""
+    """Tokens of the prompts that the run would send for the sampled documents."""
     fixed_tokens: int
     """Tokens of a prompt around its document: the same for all, so that the prefix cache serves most of them."""
     prompt_tokens: float

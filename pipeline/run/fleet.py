@@ -39,7 +39,7 @@ class Fleet:
     room: int | None = None
     """Workers that the cluster has room for, as last heard."""
     ceiling: int | None = None
-    """Workers to be content with, since others do not start, while the room stays as it is."""
+    """Workers to be content with, since others do not start, while the room stays as it is and none starts."""
 
     def has_room(self, workers: int) -> None:
         """The cluster has room for so many: as many are wanted, if no place among them has failed again and again."""
@@ -56,6 +56,7 @@ class Fleet:
         self.ready += 1
         self.has_worked = True
         self.start_failures = 0
+        self.ceiling = None
 
     def start_failed(self) -> None:
         """Where others work, a place at which workers fail again and again is asked for no more."""

@@ -80,7 +80,7 @@ def verify(prefix: str, s3: S3Spec) -> Verification:
     Raises:
         StorageNotFoundError: there is no run.
         StorageError: the store gave out.
-        VerificationError: the plan itself cannot be read.
+        VerificationError: the plan itself cannot be read, or an input holds more rows than were planned.
     """
     store, layout = open_store(prefix, s3), RunLayout(prefix)
     spec = stored_spec(store, layout)

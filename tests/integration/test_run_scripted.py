@@ -63,7 +63,7 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
     assert {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")} == etags
 
 
-def test_a_worker_that_is_killed_mid_shard_loses_and_doubles_nothing(
+def test_a_worker_that_is_killed_mid_shard_is_replaced_and_nothing_lost_or_doubled(
     prefix: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
     log = tmp_path / "engine.log"

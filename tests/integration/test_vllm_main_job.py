@@ -65,7 +65,7 @@ def _least_tokens(spec: JobSpec) -> int:
     return compile_guide(compile_grammar(ScannedReceipt, extractive=False), vocabulary).least_tokens
 
 
-def test_two_engines_close_every_record_within_a_budget_that_cuts_plain_ones_off(
+def test_two_engines_close_every_record_within_a_budget(
     s3_bucket: str, s3_server: S3Server, store: Store, tiny_llama: Path
 ) -> None:
     """A model of random weights wants nothing that the schema wants; only the budget mask can end its records.

@@ -47,6 +47,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     [
         ({}, {"concurrency": 300}, {"max_num_seqs": 300}),
         ({"max_num_seqs": 20}, {"concurrency": 300}, {"max_num_seqs": 20}),
+        ({}, {"concurrency": 3000}, {"max_num_seqs": 2048}),
+        (
+            {"max_num_batched_tokens": 512},
+            {"concurrency": 600},
+            {"max_num_seqs": 512, "max_num_batched_tokens": 512},
+        ),
         ({}, {"gpus_per_engine": 0.5}, {"max_num_seqs": 64, "gpu_memory_utilization": 0.46}),
         (
             {"gpu_memory_utilization": 0.3},
