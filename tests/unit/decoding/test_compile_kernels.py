@@ -1,0 +1,73 @@
+"""The loops that compile a guide, against what they say they count, on automata drawn at random, cycles included."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.decoding import Vocabulary
+from pipeline.decoding.costs import NEVER
+from pipeline.decoding.tables import _row_classes, _Ways
+
+QUOTE = 0x22
+TOKENS = (b"a", b"b", b'"', b"aa", b"ab", b'a"', b'"b', b"aba", b'b"ab', b"bbbb", b"b" * 9)
+VOCABULARY = Vocabulary((*TOKENS, None), {len(TOKENS)})
+LETTERS = (ord("a"), ord("b"), QUOTE)
+
+
+@st.composite
+def automata(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A table of states and three byte classes, the class of each byte, and which states accept."""
+    count = draw(st.integers(1, 14))
+    row = st.lists(st.integers(0, count), min_size=3, max_size=3)
+    table = np.array([[*draw(row), count] for _ in range(count)], np.uint16)
+    class_of_byte = np.full(256, 3, np.uint8)
+    class_of_byte[list(LETTERS)] = range(3)
+    accepting = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.uint8)
+    return table, class_of_byte, accepting
+
+
+def _after(table: np.ndarray, class_of_byte: np.ndarray, state: int, text: bytes) -> int:
+    for byte in text:
+        if state == len(table):
+            break
+        state = int(table[state, class_of_byte[byte]])
+    return state
+
+
+@given(automata())
+def test_distances_are_the_least_numbers_of_tokens(drawn: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    """Fails when a way is left out for being no nearer than it is, as when states on a cycle are gone over once."""
+    table, class_of_byte, accepting = drawn
+    count = len(table)
+    least = np.where(accepting, 0, NEVER)
+    for _ in range(count):
+        for state in range(count):
+            targets = [_after(table, class_of_byte, state, token) for token in TOKENS]
+            reached = [least[target] + 1 for target in targets if target < count and least[target] < NEVER]
+            least[state] = min([least[state], *reached])
+    distance, following = _Ways(table, class_of_byte, VOCABULARY).to(accepting)
+    assert distance.tolist() == least.tolist()
+    for state in range(count):
+        if 0 < distance[state] < NEVER:
+            assert distance[following[state]] == distance[state] - 1
+            assert following[state] in {_after(table, class_of_byte, state, token) for token in TOKENS}
+
+
+@given(automata(), st.integers(1, 9))
+def test_states_are_of_one_class_when_they_allow_the_same_strings_so_far(
+    drawn: tuple[np.ndarray, np.ndarray, np.ndarray], rounds: int
+) -> None:
+    """Fails when a state whose successor's class changed is not looked at again."""
+    table, _, accepting = drawn
+    count = len(table)
+    names = [*([0] * count), -1]
+    for _ in range(rounds):
+        seen: dict[tuple[int, ...], int] = {}
+        names = [*(seen.setdefault(tuple(names[t] for t in row), len(seen)) for row in table.tolist()), -1]
+    wanted = [(names[state], accepting[state]) for state in range(count)]
+    found, samples = _row_classes(table, accepting, rounds)
+    pairs = set(zip(found.tolist(), wanted, strict=True))
+    assert len(pairs) == len({name for name, _ in pairs}) == len({name for _, name in pairs}) == len(samples)
+    assert found[samples].tolist() == list(range(len(samples)))
