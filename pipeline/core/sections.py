@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import to_jsonable_python
 
 from pipeline.core.outcome import Cause, Status
+from pipeline.core.span import DateOrder
 
 __all__ = [
     "ClusterSpec",
@@ -168,7 +169,7 @@ class DecodingSpec(Section):
     """How often a recursive model is unrolled."""
     extractive: bool = True
     """Whether fields marked with `Span` are copied from the document; if not, they are decoded as plain ones."""
-    date_order: Literal["dmy", "mdy", "ymd", "any"] = "any"
+    date_order: DateOrder = "any"
     """How numeric dates of a document are read for extractive fields."""
     drafts: Annotated[int, Field(ge=0, le=32)] = 0
     """An experiment: so many tokens of text that the schema leaves no choice about are proposed to the model at once,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 __all__ = ["Span"]
 
 Within = Literal["line", "sentence", "paragraph", "document"]
+DateOrder = Literal["dmy", "mdy", "ymd", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Span:
     max_words: int | None = None
     words: bool = True
     lines: bool = False
-    date_order: Literal["dmy", "mdy", "ymd", "any"] | None = None
+    date_order: DateOrder | None = None
 
     def __post_init__(self) -> None:
         if self.max_words is not None and self.max_words < 1:

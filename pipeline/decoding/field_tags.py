@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from pipeline.decoding.automata import NO_TAG
 
-__all__ = ["FieldTags", "path_text"]
+__all__ = ["RECORD", "FieldTags", "path_text"]
+
+RECORD = "(record)"
+"""Path of the record itself, as it is told."""
 
 
 class FieldTags:
@@ -40,8 +43,8 @@ class FieldTags:
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """A path as it is told, such as `items[].amount`; `(record)` for the record itself."""
+    """A path as it is told, such as `items[].amount`; `RECORD` for the record itself."""
     text = ""
     for part in path:
         text += part if part.startswith("[") or not text else f".{part}"
-    return text or "(record)"
+    return text or RECORD

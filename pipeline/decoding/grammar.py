@@ -15,6 +15,7 @@ from pipeline.decoding.automata import Dfa, StateLimitError
 from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.effort import MOST_STATES, Effort, efforts
 from pipeline.decoding.emit import Emitter
+from pipeline.decoding.field_tags import RECORD
 from pipeline.decoding.normalize import Normalizer
 from pipeline.decoding.pydantic_schema import schema_of_type
 from pipeline.decoding.refusals import RefusedError
@@ -161,7 +162,7 @@ def lint_fields(record: Any, *, recursion_depth: int = 3) -> tuple[FieldVerdict,
     try:
         *_, emitter, _ = _emit(record, recursion_depth, is_lenient=True, is_extractive=True)
     except SchemaRefusedError as error:
-        return (FieldVerdict("(record)", Verdict.REFUSED, error.message),)
+        return (FieldVerdict(RECORD, Verdict.REFUSED, error.message),)
     return _verdicts(emitter)
 
 
@@ -188,7 +189,7 @@ def _emit(
         except StateLimitError:
             in_vain = None if emitter.is_open else effort
         except RefusedError as error:
-            path = next(iter(emitter.found.refusals), "(record)")
+            path = next(iter(emitter.found.refusals), RECORD)
             raise SchemaRefusedError(f"{name}, field {path}: {error}") from error
         except RecursionError as error:
             raise SchemaRefusedError(f"{name}: nested too deeply") from error

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.decoding.field_tags import RECORD
 from pipeline.decoding.grammar import FieldVerdict, Verdict
-from pipeline.decoding.schema_fields import RECORD, SchemaField, fields_of
+from pipeline.decoding.schema_fields import SchemaField, fields_of
 
 __all__ = ["RULES", "Advice", "Rule", "advise", "advise_budget"]
 

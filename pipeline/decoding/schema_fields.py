@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-__all__ = ["RECORD", "SchemaField", "fields_of"]
+from pipeline.decoding.field_tags import RECORD
 
-RECORD = "(record)"
-"""Path of the record itself."""
+__all__ = ["SchemaField", "fields_of"]
 
 
 @dataclass(frozen=True, slots=True)

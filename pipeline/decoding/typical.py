@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pipeline.decoding.field_tags import RECORD
 from pipeline.decoding.schema_fields import SchemaField
 
 __all__ = ["example_pieces", "typical_pieces"]
@@ -104,7 +105,7 @@ def example_pieces(record: SchemaField, examples: Sequence[Mapping[str, Any]]) -
 def _found(field: SchemaField, value: Any, times: float) -> Iterator[tuple[str, str, float]]:
     key = f"{json.dumps(field.name, ensure_ascii=False)}:" if field.name else ""
     below = {child.path: child for child in field.children}
-    stem = "" if field.path == "(record)" else field.path
+    stem = "" if field.path == RECORD else field.path
     if isinstance(value, list) and below:
         yield field.path, f"{key}[],", times
         for index, item in enumerate(value):

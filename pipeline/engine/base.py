@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-__all__ = ["Completion", "Engine", "EngineMetrics", "Finish", "GuideRequest", "Request"]
+__all__ = ["BackendName", "Completion", "Engine", "EngineMetrics", "Finish", "GuideRequest", "Request"]
 
+BackendName: TypeAlias = Literal["recordmill", "outlines", "xgrammar", "guidance"]
+"""What guides a request."""
 Finish: TypeAlias = Literal["stop", "length", "repetition"]
 """How a completion ended, for the engine; it says nothing of the record."""
 
@@ -25,7 +27,7 @@ class GuideRequest:
     whole record may take, those of the prefix included; None turns the budget mask off.
     """
 
-    backend: Literal["recordmill", "outlines", "xgrammar", "guidance"]
+    backend: BackendName
     name: str
     budget_tokens: int | None = None
     prefix_tokens: int = 0

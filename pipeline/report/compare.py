@@ -13,10 +13,11 @@ from typing import Literal
 
 import regex
 
-__all__ = ["DateOrder", "Kind", "fold_text", "is_match", "read_dates", "read_number", "written"]
+from pipeline.core.span import DateOrder
+
+__all__ = ["Kind", "fold_text", "is_match", "read_dates", "read_number", "written"]
 
 Kind = Literal["text", "number", "date"]
-DateOrder = Literal["dmy", "mdy", "ymd", "any"]
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(r"\s*(\d{1,4}|[^\W\d_]{3,9})[\s,./-]+(\d{1,2}|[^\W\d_]{3,9})[\s,./-]+(\d{4}|\d{1,2})(?!\d)")

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from pipeline.core.errors import InputError
 from pipeline.core.outcome import RECORD_STATUSES, Cause
-from pipeline.report.compare import DateOrder, Kind, is_match, written
+from pipeline.core.span import DateOrder
+from pipeline.report.compare import Kind, is_match, written
 from pipeline.report.documents import FieldScore, KnownAnswersUse, Mismatch
 from pipeline.storage.arrow import AUDIT_NAMES, input_names
 

@@ -16,7 +16,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from pipeline.core.document import Plan
 from pipeline.core.errors import InputError, VerificationError
-from pipeline.report.compare import DateOrder, Kind
+from pipeline.core.span import DateOrder
+from pipeline.report.compare import Kind
 from pipeline.report.counts import FoundPart, make_report
 from pipeline.report.documents import FieldScore, KnownAnswersUse, ProblemDocument, ShownDocument
 from pipeline.report.html import render_html

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Literal
 
-from pipeline.engine.base import Completion
+from pipeline.engine.base import BackendName, Completion
 
 __all__ = ["Ended", "Generation", "Sampling", "Usage"]
 
@@ -53,7 +52,7 @@ class Sampling:
 
     request_id: str
     prompt_ids: tuple[int, ...]
-    backend: Literal["recordmill", "outlines", "xgrammar", "guidance"] | None
+    backend: BackendName | None
     guide_name: str
     temperature: float = 0.0
     seed: int | None = None

@@ -6,10 +6,11 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.core.spec import JobSpec
 from pipeline.decoding import Guide, Marks, NoSpanError, SpanDocument, review
+from pipeline.engine.base import BackendName
 from pipeline.spans.finder import SpanFinder
 
 __all__ = ["Guidance", "GuideReviewer", "guidance_of"]
@@ -61,7 +62,7 @@ class GuideReviewer:
 class Guidance:
     """What guides a run's requests.  `name` is the guide's fingerprint, or the JSON Schema for the stock backends."""
 
-    backend: Literal["recordmill", "outlines", "xgrammar", "guidance"] | None
+    backend: BackendName | None
     name: str = ""
     guide: Guide | None = None
     finder: SpanFinder | None = None

@@ -17,9 +17,10 @@ from pydantic import BaseModel
 from pipeline.core.errors import RecordmillError
 from pipeline.core.spec import JobSpec
 from pipeline.decoding import Guide, Verdict, Vocabulary, compile_grammar, compile_guide, lint_fields
+from pipeline.decoding.field_tags import RECORD
 from pipeline.decoding.lint import Advice, advise, advise_budget
 from pipeline.decoding.pydantic_schema import schema_of_type
-from pipeline.decoding.schema_fields import RECORD, SchemaField, fields_of
+from pipeline.decoding.schema_fields import SchemaField, fields_of
 from pipeline.decoding.typical import example_pieces, typical_pieces
 from pipeline.engine.prompts import load_tokenizer
 from pipeline.engine.vllm_args import is_folder

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 
 import regex
 
+from pipeline.core.span import DateOrder
 from pipeline.spans.candidates import Candidate
-from pipeline.spans.kinds import DateOrder
 from pipeline.spans.names import months_named, plain_name
 
 __all__ = ["dates_in"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from pipeline.core.span import Within
+from pipeline.core.span import DateOrder, Within
 from pipeline.decoding.guide import Guide
 from pipeline.decoding.span_document import SpanDocument, SpanView, view_of_values
 from pipeline.spans.amounts import Numeral, integers_of, numbers_of, numerals_in
@@ -14,7 +14,7 @@ from pipeline.spans.choices import choices_in
 from pipeline.spans.classes import ascii_digits
 from pipeline.spans.dates import dates_in
 from pipeline.spans.folding import Folded, fold
-from pipeline.spans.kinds import BoundsKind, DateOrder, SpanKind
+from pipeline.spans.kinds import BoundsKind, CandidateKind
 from pipeline.spans.listing import compiled, listed
 from pipeline.spans.times import datetimes_in, times_in
 from pipeline.spans.views import Bounds, bounds_of, view_of_text
@@ -33,7 +33,7 @@ class SpanFinder:
     The same text gives the same candidates, in the order of the text.
 
     Args:
-        kinds: a guide's `span_kinds`; see `SpanKind.of`.
+        kinds: a guide's `span_kinds`; see `CandidateKind.of`.
         date_order: how `03/02/2018` is read where a kind does not say: `dmy`, `mdy`, `ymd`, or `any` for every reading.
         accepts: for each kind, which values of a list the field can hold; None for all.
 
@@ -48,7 +48,7 @@ class SpanFinder:
         date_order: str = "any",
         accepts: Sequence[Accepts | None] = (),
     ) -> None:
-        self._kinds = tuple(SpanKind.of(kind, date_order) for kind in kinds)
+        self._kinds = tuple(CandidateKind.of(kind, date_order) for kind in kinds)
         self._accepts = (*accepts, *[None] * (len(kinds) - len(accepts)))
         for kind in self._kinds:
             if kind.pattern is not None:
@@ -64,7 +64,7 @@ class SpanFinder:
     def document(self, text: str) -> SpanDocument:
         """One view for each kind, in their order; equal kinds share one."""
         reader = _Reader(text)
-        known: dict[tuple[SpanKind, Accepts | None], SpanView] = {}
+        known: dict[tuple[CandidateKind, Accepts | None], SpanView] = {}
         for key in zip(self._kinds, self._accepts, strict=True):
             if key not in known:
                 known[key] = reader.view(*key)
@@ -82,7 +82,7 @@ class _Reader:
         self._found: dict[tuple[str, Within, DateOrder], list[Candidate]] = {}
         self._numerals: dict[Within, list[Numeral]] = {}
 
-    def view(self, kind: SpanKind, accepts: Accepts | None) -> SpanView:
+    def view(self, kind: CandidateKind, accepts: Accepts | None) -> SpanView:
         # A date or a number is one thing: `3. Februar` is no end of a sentence.
         within: Within = "paragraph" if kind.within == "sentence" and kind.type != "string" else kind.within
         whole = self._whole(within)
@@ -97,7 +97,7 @@ class _Reader:
         starts, ends = whole.source_start.tolist(), whole.source_end.tolist()
         return view_of_values([(value.encode(), starts[start], ends[end - 1]) for start, end, value in candidates])
 
-    def _candidates(self, kind: SpanKind, within: Within) -> list[Candidate]:
+    def _candidates(self, kind: CandidateKind, within: Within) -> list[Candidate]:
         match kind.type:
             case "string":
                 return listed(self._whole(within), self._bounds_of(within, kind.bounds), kind)
@@ -149,7 +149,7 @@ class _Reader:
         return self._bounds[key]
 
 
-def _accepted(candidates: Sequence[Candidate], kind: SpanKind, accepts: Accepts) -> list[Candidate]:
+def _accepted(candidates: Sequence[Candidate], kind: CandidateKind, accepts: Accepts) -> list[Candidate]:
     """The candidates whose JSON the field can hold; each value is asked about once."""
     known: dict[str, bool] = {}
     for candidate in candidates:
@@ -158,7 +158,7 @@ def _accepted(candidates: Sequence[Candidate], kind: SpanKind, accepts: Accepts)
     return [candidate for candidate in candidates if known[candidate.value]]
 
 
-def _json(value: str, kind: SpanKind) -> str:
+def _json(value: str, kind: CandidateKind) -> str:
     quoted = f'"{value}"'
     is_bare = kind.type in _BARE or (kind.type == "enum" and value in kind.values and quoted not in kind.values)
     return value if is_bare else quoted

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from pipeline.core.errors import SchemaRefusedError
-from pipeline.core.span import Within
+from pipeline.core.span import DateOrder, Within
 
-__all__ = ["BoundsKind", "DateOrder", "KindType", "SpanKind"]
+__all__ = ["BoundsKind", "CandidateKind", "KindType"]
 
 KindType = Literal["string", "date", "datetime", "time", "decimal", "integer", "number", "enum"]
 BoundsKind = Literal["words", "lines", "characters"]
-DateOrder = Literal["dmy", "mdy", "ymd", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class SpanKind:
+class CandidateKind:
     """What decides a kind's candidates; equal kinds have equal ones.
 
     Attributes:
@@ -48,7 +47,7 @@ class SpanKind:
     listed: bool = False
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], date_order: str) -> SpanKind:
+    def of(cls, settings: Mapping[str, Any], date_order: str) -> CandidateKind:
         """Reads a guide's settings; `date_order` serves where they name none, and keys of others are left alone.
 
         Raises:

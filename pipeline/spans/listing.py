@@ -18,7 +18,7 @@ from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array
 from pipeline.spans.candidates import Candidate
 from pipeline.spans.folding import Folded
-from pipeline.spans.kinds import SpanKind
+from pipeline.spans.kinds import CandidateKind
 from pipeline.spans.views import Bounds, positions_of, spelt, stretches
 
 __all__ = ["compiled", "listed"]
@@ -54,7 +54,7 @@ def compiled(pattern: str) -> regex.Pattern[str]:
         raise SchemaRefusedError(f"the pattern {pattern!r} of an extractive field: {error}") from error
 
 
-def listed(whole: Folded, bounds: Bounds, kind: SpanKind) -> list[Candidate]:
+def listed(whole: Folded, bounds: Bounds, kind: CandidateKind) -> list[Candidate]:
     """The stretches that match the kind's pattern and have its least length, in the order of the text."""
     length = _MAX_LENGTH if kind.max_length is None else min(kind.max_length, _MAX_LENGTH)
     for attempt, (starts, longest) in enumerate(_attempts(bounds, kind, length)):
@@ -68,7 +68,7 @@ def listed(whole: Folded, bounds: Bounds, kind: SpanKind) -> list[Candidate]:
     raise AssertionError("the last attempt is small enough")
 
 
-def _attempts(bounds: Bounds, kind: SpanKind, length: int) -> Iterator[tuple[Array, int]]:
+def _attempts(bounds: Bounds, kind: CandidateKind, length: int) -> Iterator[tuple[Array, int]]:
     """Starts and greatest lengths: shorter and shorter stretches, from every start, from the beginnings of words, of
     lines (or what a stretch may not leave), and of the first lines."""
     firsts = np.unique(np.searchsorted(bounds.starts, np.append(0, bounds.walls)))
@@ -82,7 +82,7 @@ def _attempts(bounds: Bounds, kind: SpanKind, length: int) -> Iterator[tuple[Arr
     yield lines[: max(_MAX_TRIALS // (least * least), 1)], least
 
 
-def _tried(whole: Folded, bounds: Bounds, kind: SpanKind, length: int) -> Iterator[Candidate]:
+def _tried(whole: Folded, bounds: Bounds, kind: CandidateKind, length: int) -> Iterator[Candidate]:
     starts, _, lasts = stretches(bounds, kind.max_words, length)
     if kind.pattern is not None:
         can_begin = _can_begin(whole, starts, compiled(kind.pattern))

@@ -18,10 +18,15 @@ LETTERS = (ord("a"), ord("b"), QUOTE)
 
 @st.composite
 def automata(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A table of states and three byte classes, the class of each byte, and which states accept."""
+    """A table of states and three byte classes, the class of each byte, and which states accept.
+
+    From each state there is a way to the next one, so that some are as far apart as a token is long.
+    """
     count = draw(st.integers(1, 14))
-    row = st.lists(st.integers(0, count), min_size=3, max_size=3)
+    row = st.lists(st.sampled_from([*range(count), *[count] * count]), min_size=3, max_size=3)
     table = np.array([[*draw(row), count] for _ in range(count)], np.uint16)
+    for state in range(count):
+        table[state, draw(st.sampled_from([0, 1, 1, 2]))] = state + 1
     class_of_byte = np.full(256, 3, np.uint8)
     class_of_byte[list(LETTERS)] = range(3)
     accepting = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.uint8)
