@@ -105,26 +105,34 @@ def build_guide(
 
 
 def _dense(dfa: Dfa) -> tuple[Array, Array]:
-    """The table `[states, classes]` with the dead state named by the row count, and the class of each byte."""
+    """The table `[states, classes]` with the dead state named by the row count, and the class of each byte.
+
+    Bytes between two neighbouring ends of edges behave alike everywhere, so that columns are made for these stretches
+    alone, and merged where they are equal.
+    """
     count = dfa.state_count
-    dtype = np.uint16 if count < 65535 else np.uint32
-    full = np.full((count, 256), count, dtype)
-    for state, row in enumerate(dfa.edges):
-        line = full[state]
-        for low, high, target in row:
-            if low < SPAN_SYMBOL:
-                line[low : high + 1] = target
-    columns, class_of_byte = np.unique(_column_hashes(full), return_inverse=True)
+    rows = [[edge for edge in row if edge[0] < SPAN_SYMBOL] for row in dfa.edges]
+    edges = np.array([edge for row in rows for edge in row], np.int64).reshape(-1, 3)
+    sources = np.repeat(np.arange(count), [len(row) for row in rows])
+    begins = np.unique(np.concatenate([np.zeros(1, np.int64), edges[:, 0], edges[:, 1] + 1]))
+    begins = begins[begins < 256]
+    first = np.searchsorted(begins, edges[:, 0])
+    widths = np.searchsorted(begins, edges[:, 1], side="right") - first
+    offsets = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
+    full = np.full((count, len(begins)), count, np.uint16 if count < 65535 else np.uint32)
+    full[np.repeat(sources, widths), np.repeat(first, widths) + offsets] = np.repeat(edges[:, 2], widths)
+    columns, class_of_stretch = np.unique(_column_hashes(full), return_inverse=True)
     sample = np.zeros(len(columns), np.int64)
-    sample[class_of_byte] = np.arange(256)
-    return np.ascontiguousarray(full[:, sample]), class_of_byte.astype(np.uint8)
+    sample[class_of_stretch] = np.arange(len(begins))
+    stretch_of_byte = np.searchsorted(begins, np.arange(256), side="right") - 1
+    return np.ascontiguousarray(full[:, sample]), class_of_stretch[stretch_of_byte].astype(np.uint8)
 
 
 def _column_hashes(full: Array) -> Array:
     """64-bit hashes of the columns: equal columns have equal ones, and 256 columns collide with odds of 2^-49."""
     rng = np.random.default_rng(0x5EED)
     weights = rng.integers(1, 2**63, size=len(full), dtype=np.uint64) | np.uint64(1)
-    hashes: Array = np.zeros(256, np.uint64)
+    hashes: Array = np.zeros(full.shape[1], np.uint64)
     for start in range(0, len(full), 4096):
         block = full[start : start + 4096].astype(np.uint64) + np.uint64(1)
         hashes += (block * block * weights[start : start + 4096, None]).sum(axis=0, dtype=np.uint64)

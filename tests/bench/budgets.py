@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from rich.table import Table
 
 from demo.models import default_cache
 from pipeline.core.document import Document
+from pipeline.core.errors import EngineDeadError
 from pipeline.core.outcome import RECORD_STATUSES, Cause, Outcome, Status
 from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
@@ -115,19 +117,21 @@ def _spec(model: Path, guide: str, truncation: dict[str, Any]) -> JobSpec:
 
 
 async def _with_engine(model: Path, guide: str, systems: Sequence[System], table: pa.Table) -> list[Result]:
-    """All budgets of the systems that one engine serves."""
+    """All budgets of the systems that one engine serves; those before its death where it dies, which is said."""
     jobs = {system.name: prepare_job(_spec(model, guide, system.truncation), CHECKOUT) for system in systems}
     first = next(iter(jobs.values()))
     rows = table.to_pylist()
     lengths = [_answer_tokens(first, row) for row in rows]
     found: list[Result] = []
     async with local_engine(first, start_engine) as engine:
-        for system in systems:
-            for multiple in MULTIPLES:
-                budgets = [math.ceil(multiple * length) for length in lengths]
+        for system, multiple in product(systems, MULTIPLES):
+            budgets = [math.ceil(multiple * length) for length in lengths]
+            try:
                 found.append(await _measured(jobs[system.name], engine, system, multiple, rows, budgets))
-                last = found[-1]
-                print(f"{last.system:>16} {multiple:.1f}x  {last.wall_s:.0f} s", file=sys.stderr)
+            except EngineDeadError as error:
+                print(f"{system.name}: {error} at {multiple:.1f} times; it has no rows from there on", flush=True)
+                break
+            print(f"{system.name:>16} {multiple:.1f}x  {found[-1].wall_s:.0f} s", file=sys.stderr)
     return found
 
 

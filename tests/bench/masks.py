@@ -110,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
         "machine": _machine(),
         "versions": versions("outlines_core", "xgrammar", "llguidance", "vllm", "numpy", "numba"),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "records": str(RECEIPTS) if RECEIPTS.exists() else "built in",
+        "records": "of real receipts" if RECEIPTS.exists() else "built in",
         "vocabularies": {},
     }
     print("\n".join(f"{key}: {document[key]}" for key in ("command", "machine", "versions", "started_at", "records")))
