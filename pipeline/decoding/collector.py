@@ -4,46 +4,36 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 
 __all__ = ["collector_paused"]
 
 
-class _Pauses:
-    """How many there are now, in all threads, and whether the collector goes on after the last one."""
+class _CollectorPaused(ContextDecorator):
+    """Counts who is inside, in all threads: the collector goes on when the last one leaves, if it was on before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._count = 0
+        self._inside = 0
         self._was_enabled = False
 
-    def begin(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
-            if not self._count:
+            if not self._inside:
                 self._was_enabled = gc.isenabled()
                 gc.disable()
-            self._count += 1
+            self._inside += 1
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._count -= 1
-            if not self._count and self._was_enabled:
+            self._inside -= 1
+            if not self._inside and self._was_enabled:
                 gc.enable()
 
 
-_PAUSES = _Pauses()
+collector_paused = _CollectorPaused()
+"""No search for cycles inside, in the whole process.
 
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No search for cycles inside, in the whole process.
-
-    Automata are hundreds of thousands of tuples without a cycle among them, and looking for one took two to three
-    times as long as making them.
-    """
-    _PAUSES.begin()
-    try:
-        yield
-    finally:
-        _PAUSES.end()
+Automata are hundreds of thousands of tuples without a cycle among them, and looking for one took two to three times as
+long as making them.
+"""

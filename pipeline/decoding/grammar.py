@@ -125,7 +125,7 @@ class Grammar:
         return all(verdict.verdict is Verdict.ENFORCED for verdict in self.verdicts)
 
 
-@collector_paused()
+@collector_paused
 def compile_grammar(record: Any, *, recursion_depth: int = 3, extractive: bool = True) -> Grammar:
     """Compiles a record type.
 
@@ -156,7 +156,7 @@ def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> t
     return replace(dfa, tags=tuple(renamed.get(tag, tag) for tag in dfa.tags)), tuple(names)
 
 
-@collector_paused()
+@collector_paused
 def lint_fields(record: Any, *, recursion_depth: int = 3) -> tuple[FieldVerdict, ...]:
     """A verdict for each field, refused ones among them."""
     try:

@@ -37,7 +37,7 @@ class _Edges:
     other: Array
 
 
-@collector_paused()
+@collector_paused
 def build_guide(
     dfa: Dfa,
     vocabulary: Vocabulary,

@@ -131,7 +131,7 @@ class Dispatcher:
         self._now = now
         while self._delayed and self._delayed[0][0] <= now:
             entry = heapq.heappop(self._delayed)[2]
-            (self._suspects if entry.is_suspect else self._waiting).append(entry)
+            self._queue_of(entry).append(entry)
         assigned = []
         while self._idle and (self._suspects or self._waiting):
             worker_id = next(iter(self._idle))
@@ -202,8 +202,11 @@ class Dispatcher:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
         worker = self._remove(worker_id)
         for entry in filter(self._is_open, reversed(worker.running.values())):
-            (self._suspects if entry.is_suspect else self._waiting).appendleft(entry)
+            self._queue_of(entry).appendleft(entry)
         return tuple(worker.running)
+
+    def _queue_of(self, entry: _Entry) -> deque[_Entry]:
+        return self._suspects if entry.is_suspect else self._waiting
 
     def _is_open(self, entry: _Entry) -> bool:
         """Whether nobody else has the task, and its shard is neither done nor given up."""

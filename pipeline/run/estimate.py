@@ -21,6 +21,7 @@ from pipeline.core.spec import JobSpec
 from pipeline.run.cost import Cost, cost_of
 from pipeline.run.engines import start_engine
 from pipeline.run.extract import room_to_leave
+from pipeline.run.guidance import guidance_of
 from pipeline.run.in_process import OnExtracted, extract_rows, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.lint import likely_tokens
@@ -215,7 +216,7 @@ def _counted(job: Job, rows: Sequence[Row]) -> _Counted:
     context = job.spec.model.engine.get("max_model_len")
     limit = None
     if isinstance(context, int):
-        limit = context - room_to_leave(job.spec, 1 if job.guide is None else job.guide.least_tokens)
+        limit = context - room_to_leave(job.spec, _least_tokens(job))
     prompts: list[int] = []
     too_long = 0
     for row in rows:
@@ -230,10 +231,14 @@ def _counted(job: Job, rows: Sequence[Row]) -> _Counted:
     return _Counted(prompts, None if limit is None else too_long)
 
 
+def _least_tokens(job: Job) -> int:
+    return guidance_of(job.spec, job.guide, job.schema).least_tokens
+
+
 def _budgets(spec: JobSpec, job: Job) -> tuple[int, ...]:
     """The budgets to choose from: the job's own and its ladder, with some below and above."""
     own = spec.decoding.max_tokens
-    least = 1 if job.guide is None else job.guide.least_tokens
+    least = _least_tokens(job)
     chosen = {own, *spec.truncation.escalate, 2 * own, 4 * own, 3 * own // 2}
     return tuple(sorted(chosen | {tokens for tokens in (own // 4, own // 2, 3 * own // 4) if tokens >= least}))
 

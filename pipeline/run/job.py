@@ -6,7 +6,7 @@ import contextlib
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -126,13 +126,16 @@ def _planned(prepared: Prepared, submission_id: str) -> Prepared:
 
 
 def _parts(prepared: Prepared) -> list[str]:
-    listed = (shard_id_of(item.uri) for item in prepared.store.list(prepared.layout.parts_prefix))
-    return [shard_id for shard_id in listed if shard_id is not None]
+    return _ids(prepared, prepared.layout.parts_prefix, shard_id_of)
 
 
 def _halves(prepared: Prepared) -> list[str]:
-    listed = (half_id_of(item.uri) for item in prepared.store.list(prepared.layout.halves_prefix))
-    return [half_id for half_id in listed if half_id is not None]
+    return _ids(prepared, prepared.layout.halves_prefix, half_id_of)
+
+
+def _ids(prepared: Prepared, prefix: str, id_of: Callable[[str], str | None]) -> list[str]:
+    found = (id_of(item.uri) for item in prepared.store.list(prefix))
+    return [name for name in found if name is not None]
 
 
 def _work(

@@ -81,13 +81,16 @@ def shard_id_of(uri: str) -> str | None:
 
     Halves and leftovers are not parts.
     """
-    match = _PART.fullmatch(uri)
-    return None if match is None else match.group(1)
+    return _id_in(uri, _PART)
 
 
 def half_id_of(uri: str) -> str | None:
     """As `shard_id_of`, for the halves of shards that are being divided."""
-    match = _HALF.fullmatch(uri)
+    return _id_in(uri, _HALF)
+
+
+def _id_in(uri: str, name: re.Pattern[str]) -> str | None:
+    match = name.fullmatch(uri)
     return None if match is None else match.group(1)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.errors import EngineStartError
 from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.run.capacity import Need, engines_that_fit, missing
 from pipeline.run.fleet import LOSSES_AT_MOST, Fleet
@@ -24,6 +25,14 @@ def test_a_guide_is_written_once_and_a_spoilt_one_is_replaced(tmp_path: Path) ->
     assert path.stat().st_mtime_ns == written
     path.write_bytes(b"spoil")
     assert shared_guide_file("abc", memoryview(b"guide"), tmp_path).read_bytes() == b"guide"
+    assert [item.name for item in tmp_path.iterdir()] == ["guide-abc.bin"]
+
+
+def test_a_guide_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path) -> None:
+    """Fails when what was written beside its place stays there, to fill the memory with each further try."""
+    (tmp_path / "guide-abc.bin").mkdir()
+    with pytest.raises(EngineStartError, match="cannot be shared"):
+        shared_guide_file("abc", b"guide", tmp_path)
     assert [item.name for item in tmp_path.iterdir()] == ["guide-abc.bin"]
 
 
