@@ -1,13 +1,8 @@
-"""Compiling a guide: from an automaton over bytes and a vocabulary to the guide's arrays.
-
-Mask rows are made once for each class of states that allow the same strings up to the longest token (Moore's
-refinement, that many rounds), so that an automaton of 20,000 states needs a few hundred walks of the vocabulary.
-"""
+"""Compiling a guide: from an automaton over bytes and a vocabulary to the guide's arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,24 +12,16 @@ from pipeline.decoding.arrays import Array
 from pipeline.decoding.automata import Dfa
 from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.costs import NEVER, farthest, through_holes
+from pipeline.decoding.edges import edges_of
 from pipeline.decoding.grammar import Grammar
 from pipeline.decoding.guide import FORMAT, Guide, guide_fingerprint, refuse_unspellable
+from pipeline.decoding.rows import mask_rows
 from pipeline.decoding.span_symbols import SPAN_SYMBOL, SpanKind
 from pipeline.decoding.vocabulary import Vocabulary
 
 __all__ = ["build_guide", "compile_guide"]
 
 _MOST_PLAIN_STATES = 20_000
-_ROW_BYTES_KEPT = 6 * 1024 * 1024
-"""Rows beyond this many bytes are made when a state first needs them; each takes one walk of the vocabulary."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    """Distinct edges in compressed rows: `other[starts[s]:starts[s + 1]]`."""
-
-    starts: Array
-    other: Array
 
 
 @collector_paused
@@ -69,8 +56,7 @@ def build_guide(
         if not stuck.any():
             break
         table, accepting, field, holes = _without(stuck, table, accepting, field, holes)
-    row_of_state, samples = _row_classes(table, accepting, most_bytes)
-    rows = _rows(table, class_of_byte, accepting, row_of_state, samples, vocabulary)
+    row_of_state, rows = mask_rows(table, class_of_byte, accepting, vocabulary)
     token_data, token_start = vocabulary.spelt
     arrays = {
         "table": table,
@@ -139,18 +125,6 @@ def _column_hashes(full: Array) -> Array:
     return hashes
 
 
-def _edges(table: Array, *, reverse: bool = False, without: int | None = None) -> _Edges:
-    count = len(table)
-    kept = table if without is None else np.delete(table, without, axis=1)
-    sources = np.repeat(np.arange(count, dtype=np.int64), kept.shape[1])
-    targets = kept.reshape(-1).astype(np.int64)
-    is_alive = targets != count
-    pairs = targets[is_alive] * count + sources[is_alive] if reverse else sources[is_alive] * count + targets[is_alive]
-    pairs = np.unique(pairs)
-    starts = np.searchsorted(pairs // count, np.arange(count + 1)) if len(pairs) else np.zeros(count + 1, np.int64)
-    return _Edges(starts.astype(np.int32), (pairs % count).astype(np.int32) if count else pairs.astype(np.int32))
-
-
 def _stored_plain(span: SpanKind) -> dict[str, Any] | None:
     """The field's plain spellings, which listed values must be among; None where a stretch of text needs no check."""
     if not span.settings["listed"]:
@@ -180,8 +154,8 @@ class _Ways:
         self._table, self._class_of_byte = table, class_of_byte
         self._trie = vocabulary.trie
         self._most_bytes = vocabulary.max_token_bytes
-        self.edges = _edges(table)
-        self._plain = _edges(table, without=int(class_of_byte[0x22]))
+        self.edges = edges_of(table)
+        self._plain = edges_of(table, without=int(class_of_byte[0x22]))
 
     def to(self, goals: Array) -> tuple[Array, Array]:
         """Distance uint16[n] and a next state int32[n] to the states where `goals` uint8[n] is set."""
@@ -233,53 +207,6 @@ def _fields_in_progress(dfa: Dfa) -> Array:
                     field[target] = dfa.tags[source]
                     stack.append(target)
     return field
-
-
-def _row_classes(table: Array, accepting: Array, rounds: int) -> tuple[Array, Array]:
-    """Class of each state, most frequent class first, and a state of each class."""
-    from pipeline.decoding.class_kernels import refined
-
-    count, width = table.shape
-    rng = np.random.default_rng(0xC1A55)
-    weights = np.asarray(rng.integers(1, 2**63, size=width, dtype=np.uint64)) | np.uint64(1)
-    backward = _edges(table, reverse=True)
-    classes = refined(table, backward.starts, backward.other, weights, rounds)
-    _, named = np.unique(classes * 2 + accepting, return_inverse=True)
-    order = np.argsort(-np.bincount(named), kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    row_of_state = rank[named].astype(np.int32)
-    samples = np.zeros(len(order), np.int64)
-    samples[row_of_state] = np.arange(count)
-    return row_of_state, samples
-
-
-def _rows(
-    table: Array, class_of_byte: Array, accepting: Array, row_of_state: Array, samples: Array, vocabulary: Vocabulary
-) -> Array:
-    """Rows uint32[k, words] of the first k classes; `row_of_state` is renamed in place where two rows agree."""
-    from pipeline.decoding.kernels import fill_row
-
-    words = (vocabulary.size + 31) // 32
-    kept = min(len(samples), max(1, _ROW_BYTES_KEPT // (words * 4)))
-    trie = vocabulary.trie
-    rows: list[Array] = []
-    names = np.arange(len(samples), dtype=np.int32)
-    seen: dict[bytes, int] = {}
-    for index in range(kept):
-        row = np.zeros(words, np.uint32)
-        state = int(samples[index])
-        fill_row(table, class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, row)
-        if accepting[state]:
-            for token_id in vocabulary.eos_ids:
-                row[token_id >> 5] |= np.uint32(1 << (token_id & 31))
-        name = seen.setdefault(row.tobytes(), len(rows))
-        if name == len(rows):
-            rows.append(row)
-        names[index] = name
-    names[kept:] = np.arange(len(rows), len(rows) + len(samples) - kept)
-    row_of_state[:] = names[row_of_state]
-    return np.stack(rows)
 
 
 def compile_guide(grammar: Grammar, vocabulary: Vocabulary) -> Guide:

@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.core.errors import SpecError
 from pipeline.decoding.arrays import Array
 
-__all__ = ["Trie", "Vocabulary"]
+__all__ = ["Trie", "TriePaths", "Vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,18 @@ class Trie:
     @property
     def arrays(self) -> tuple[Array, ...]:
         return self.byte, self.depth, self.after, self.height, self.has_quote, self.first, self.ids
+
+
+@dataclass(frozen=True, slots=True)
+class TriePaths:
+    """What making rows by the dozen needs of a trie.
+
+    `node_of_id` int32[32 * words] (the node where an id's string ends; N for those without one), `reaching` int64[257]
+    (nodes on the way to a string of at least so many bytes).
+    """
+
+    node_of_id: Array
+    reaching: Array
 
 
 _MAX_TOKEN_BYTES = 255
@@ -83,6 +95,15 @@ class Vocabulary:
         from pipeline.decoding.compile_kernels import build_trie
 
         return Trie(*build_trie(*self._sorted()))
+
+    @cached_property
+    def paths(self) -> TriePaths:
+        trie = self.trie
+        nodes = len(trie.byte)
+        node_of_id = np.full((self.size + 31) // 32 * 32, nodes, np.int32)
+        node_of_id[trie.ids] = np.repeat(np.arange(nodes, dtype=np.int32), np.diff(trie.first))
+        reached = np.bincount(trie.depth.astype(np.int64) + trie.height, minlength=257)
+        return TriePaths(node_of_id, reached[::-1].cumsum()[::-1].copy())
 
     @cached_property
     def spelt(self) -> tuple[Array, Array]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.decoding import Vocabulary
+from pipeline.decoding import rows as rows_module
 from pipeline.decoding.costs import NEVER
-from pipeline.decoding.tables import _row_classes, _Ways
+from pipeline.decoding.rows import StateClasses, mask_rows
+from pipeline.decoding.tables import _Ways
 
 QUOTE = 0x22
 TOKENS = (b"a", b"b", b'"', b"aa", b"ab", b'a"', b'"b', b"aba", b'b"ab', b"bbbb", b"b" * 9)
@@ -72,7 +76,20 @@ def test_states_are_of_one_class_when_they_allow_the_same_strings_so_far(
         seen: dict[tuple[int, ...], int] = {}
         names = [*(seen.setdefault(tuple(names[t] for t in row), len(seen)) for row in table.tolist()), -1]
     wanted = [(names[state], accepting[state]) for state in range(count)]
-    found, samples = _row_classes(table, accepting, rounds)
+    found, samples = StateClasses(table, rounds).split_by(accepting)
     pairs = set(zip(found.tolist(), wanted, strict=True))
     assert len(pairs) == len({name for name, _ in pairs}) == len({name for _, name in pairs}) == len(samples)
     assert found[samples].tolist() == list(range(len(samples)))
+
+
+@given(automata(), st.sampled_from([(1_000, 8), (0, 8), (0, 1)]))
+def test_rows_hold_the_legal_ids(drawn: tuple[np.ndarray, np.ndarray, np.ndarray], how: tuple[int, int]) -> None:
+    """Fails when a subtree is left out though it tells two states apart, or when two lanes are mixed up."""
+    table, class_of_byte, accepting = drawn
+    with mock.patch.multiple(rows_module, _SHORT_WALK=how[0], _BESIDE_SHARE=how[1]):
+        row_of_state, rows = mask_rows(table, class_of_byte, accepting, VOCABULARY)
+    for state in range(len(table)):
+        legal = [_after(table, class_of_byte, state, token) < len(table) for token in TOKENS]
+        row = rows[row_of_state[state]]
+        found = [bool(row[index >> 5] >> (index & 31) & 1) for index in range(VOCABULARY.size)]
+        assert found == [*legal, accepting[state]]
