@@ -7,9 +7,15 @@ nothing of JSON.  Edges are intervals, so that a state of "any character" costs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import NamedTuple
 
-__all__ = ["EMPTY", "NO_TAG", "Dfa", "Edge", "StateLimitError", "in_order", "intersect", "trimmed"]
+import numpy as np
+
+from pipeline.decoding.arrays import Array
+
+__all__ = ["EMPTY", "NO_TAG", "Dfa", "DfaArrays", "Edge", "StateLimitError", "in_order", "intersect", "trimmed"]
 
 Edge = tuple[int, int, int]
 """`(low, high, target)`: symbols low..high, both included, lead to target."""
@@ -21,25 +27,69 @@ class StateLimitError(Exception):
     """An automaton grew beyond the states it was allowed; the caller decides what that means."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class DfaArrays(NamedTuple):
+    """An automaton of n states and m edges; the edges of state s are `starts[s]:starts[s + 1]`.
+
+    `starts` int32[n + 1], `low`, `high` and `target` int32[m], `accepting` bool[n], `tags` int32[n].
+    """
+
+    starts: Array
+    low: Array
+    high: Array
+    target: Array
+    accepting: Array
+    tags: Array
+
+
 class Dfa:
     """A trimmed deterministic automaton: state 0 is the start, every other state leads to acceptance.
 
     `edges[s]` are sorted, disjoint intervals; `tags[s]` names what is being written in state s (`NO_TAG` for nothing).
+    What is made state by state is held in tuples, what is put together of many parts in arrays; either is made of the
+    other when it is first asked for.
     """
 
-    edges: tuple[tuple[Edge, ...], ...]
-    accepting: tuple[bool, ...]
-    tags: tuple[int, ...]
+    def __init__(self, edges: tuple[tuple[Edge, ...], ...], accepting: tuple[bool, ...], tags: tuple[int, ...]) -> None:
+        self.edges, self.accepting, self.tags = edges, accepting, tags
+
+    @classmethod
+    def of_arrays(cls, arrays: DfaArrays) -> Dfa:
+        dfa = cls.__new__(cls)
+        dfa.arrays = arrays
+        return dfa
+
+    @cached_property
+    def edges(self) -> tuple[tuple[Edge, ...], ...]:
+        starts, low, high, target = (array.tolist() for array in self.arrays[:4])
+        edges = tuple(zip(low, high, target, strict=True))
+        return tuple(edges[start:stop] for start, stop in pairwise(starts))
+
+    @cached_property
+    def accepting(self) -> tuple[bool, ...]:
+        return tuple(self.arrays.accepting.tolist())
+
+    @cached_property
+    def tags(self) -> tuple[int, ...]:
+        return tuple(self.arrays.tags.tolist())
+
+    @cached_property
+    def arrays(self) -> DfaArrays:
+        starts = np.zeros(len(self.edges) + 1, np.int32)
+        np.cumsum([len(row) for row in self.edges], out=starts[1:])
+        flat = np.fromiter(chain.from_iterable(chain.from_iterable(self.edges)), np.int32, 3 * int(starts[-1]))
+        low, high, target = np.ascontiguousarray(flat.reshape(-1, 3).T)
+        return DfaArrays(starts, low, high, target, np.array(self.accepting, bool), np.array(self.tags, np.int32))
 
     @property
     def state_count(self) -> int:
-        return len(self.edges)
+        return len(self.edges) if "edges" in self.__dict__ else len(self.arrays.tags)
 
     @property
     def is_empty(self) -> bool:
         """Whether no word at all is accepted."""
-        return not self.accepting[0] and not self.edges[0]
+        if "edges" in self.__dict__:
+            return not self.accepting[0] and not self.edges[0]
+        return not self.arrays.accepting[0] and not self.arrays.starts[1]
 
     def step(self, state: int, symbol: int) -> int:
         """The state after `symbol`, or -1."""

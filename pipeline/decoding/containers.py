@@ -59,8 +59,7 @@ def array_language(
         if is_alike and index + 1 == loop:
             starts.append(assembly.literal(after[loop], b","))
         name = f"[{index}]" if index < len(items) else ITEM
-        for state, _ in assembly.graft(starts, item, tags.retag(name)):
-            assembly.follow(state, after[min(index + 1, loop)])
+        assembly.graft(starts, item, after[min(index + 1, loop)], tags.retag(name))
     return assembly.finish([end])
 
 
@@ -169,6 +168,5 @@ class _ObjectSpelling:
         value = self._values[name] if is_declared else self._others[label - len(self._names)][1]
         entry = self._entries[key] = self._assembly.state()
         after = self._slot(label + 1 if is_declared else len(self._names), count, is_first=False)
-        for state, _ in self._assembly.graft([entry], value, self._tags.retag(name)):
-            self._assembly.follow(state, after)
+        self._assembly.graft([entry], value, after, self._tags.retag(name))
         return entry

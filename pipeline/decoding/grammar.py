@@ -7,11 +7,13 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from pipeline.core.errors import SchemaRefusedError
-from pipeline.decoding.automata import Dfa, StateLimitError
+from pipeline.decoding.automata import NO_TAG, Dfa, StateLimitError
 from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.effort import MOST_STATES, Effort, efforts
 from pipeline.decoding.emit import Emitter
@@ -24,7 +26,7 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 4
+_VERSION = 5
 """Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 
@@ -150,10 +152,14 @@ def compile_grammar(record: Any, *, recursion_depth: int = 3, extractive: bool =
 def _in_declared_order(dfa: Dfa, fields: tuple[str, ...], order: list[str]) -> tuple[Dfa, tuple[str, ...]]:
     """Tags renamed so that they count the fields in use, in order of declaration."""
     place = {path: index for index, path in enumerate(order)}
-    used = sorted({tag for tag in dfa.tags if tag >= 0}, key=lambda tag: place.get(fields[tag], len(place)))
+    tags = dfa.arrays.tags
+    used = sorted(np.unique(tags[tags >= 0]).tolist(), key=lambda tag: place.get(fields[tag], len(place)))
     names: dict[str, int] = {}
-    renamed = {tag: names.setdefault(fields[tag], len(names)) for tag in used}
-    return replace(dfa, tags=tuple(renamed.get(tag, tag) for tag in dfa.tags)), tuple(names)
+    # The last one stands for NO_TAG, which is -1.
+    renamed = np.full(max(used, default=-1) + 2, NO_TAG, np.int32)
+    for tag in used:
+        renamed[tag] = names.setdefault(fields[tag], len(names))
+    return Dfa.of_arrays(dfa.arrays._replace(tags=renamed[tags])), tuple(names)
 
 
 @collector_paused

@@ -98,7 +98,7 @@ class Guide:
         self._width = self.table.shape[1]
         self._accepting = bytes(self.accepting)
         self._token_data = arrays["token_data"].data
-        self._token_start = arrays["token_start"].tolist()
+        self._token_start = arrays["token_start"].data
         self._steps: dict[int, int] = {}
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa
 from pipeline.decoding.containers import array_language, object_language
@@ -28,4 +27,4 @@ def open_value(depth: int) -> Dfa:
     record = object_language(Obj(), [], {}, keys, tags, MOST_STATES)
     scalars = [json_literal(b"null"), booleans(Bool()), open_number(), string_of()]
     value = union([*scalars, array, record])
-    return replace(value, tags=(NO_TAG,) * value.state_count).minimized()
+    return Dfa(value.edges, value.accepting, (NO_TAG,) * value.state_count).minimized()

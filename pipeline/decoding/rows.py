@@ -21,6 +21,8 @@ _ROW_BYTES_KEPT = 6 * 1024 * 1024
 """Rows beyond this many bytes are made when a state first needs them; each takes one walk of the vocabulary."""
 _SHORT_WALK = 65_536
 """Nodes of the trie up to which a row is made by itself."""
+_FEW_WALKS = 2
+"""Rows up to which walks one after the other take less time than a walk of eight states at once."""
 _BESIDE_SHARE = 8
 """A row is made beside another where finding the differences takes at most this part of a walk: an eighth is what a
 walk takes beside seven others, or less."""
@@ -82,9 +84,8 @@ class _Rows:
         self._words = (vocabulary.size + 31) // 32
 
     def of(self, states: Array) -> Array:
-        """Rows uint32[len(states), words]: of few ids by themselves, else near another's beside it, else by eights."""
+        """Rows uint32[len(states), words]: short walks one by one, rows near another beside it, the rest by eights."""
         from pipeline.decoding.class_kernels import fill_row_beside, nearest_row
-        from pipeline.decoding.kernels import fill_row
 
         trie = self._trie
         rows = np.zeros((len(states), self._words), np.uint32)
@@ -96,16 +97,18 @@ class _Rows:
                 trie.byte, trie.after, trie.height, self._paths.reaching, _BESIDE_SHARE,
             )  # fmt: skip
             if whole < _SHORT_WALK:
-                fill_row(
-                    self._table, self._class_of_byte, state,
-                    trie.byte, trie.depth, trie.after, trie.first, trie.ids, rows[index],
-                )  # fmt: skip
+                self._fill(state, rows[index])
             elif near >= 0:
                 beside.append((index, apart[near]))
             else:
                 apart.append(index)
         for first in range(0, len(apart), 8):
-            self._make(states, apart[first : first + 8], rows)
+            eight = apart[first : first + 8]
+            if len(eight) > _FEW_WALKS:
+                self._fill_together(states, eight, rows)
+            else:
+                for index in eight:
+                    self._fill(int(states[index]), rows[index])
         for index, near in beside:
             rows[index] = rows[near]
             fill_row_beside(
@@ -114,7 +117,15 @@ class _Rows:
             )  # fmt: skip
         return rows
 
-    def _make(self, states: Array, chosen: list[int], rows: Array) -> None:
+    def _fill(self, state: int, row: Array) -> None:
+        from pipeline.decoding.kernels import fill_row
+
+        trie = self._trie
+        fill_row(
+            self._table, self._class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, row
+        )  # fmt: skip
+
+    def _fill_together(self, states: Array, chosen: list[int], rows: Array) -> None:
         from pipeline.decoding.class_kernels import mark_legal, rows_of_marks
 
         trie, width = self._trie, self._table.shape[1]

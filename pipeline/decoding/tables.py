@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array
-from pipeline.decoding.automata import Dfa
+from pipeline.decoding.automata import Dfa, DfaArrays
 from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.costs import NEVER, farthest, through_holes
 from pipeline.decoding.edges import edges_of
@@ -39,10 +39,11 @@ def build_guide(
     Raises:
         SchemaRefusedError: the vocabulary cannot spell any accepted string.
     """
-    table, class_of_byte = _dense(dfa)
-    accepting = np.array(dfa.accepting, np.uint8)
-    field = np.stack([_fields_in_progress(dfa), np.array(dfa.tags, np.int32)], axis=1)
-    holes = _holes(dfa)
+    automaton = dfa.arrays
+    table, class_of_byte = _dense(automaton)
+    accepting = automaton.accepting.astype(np.uint8)
+    field = np.stack([_fields_in_progress(automaton), automaton.tags], axis=1)
+    holes = _holes(automaton)
     trie = vocabulary.trie
     most_bytes = vocabulary.max_token_bytes
     while True:
@@ -90,27 +91,26 @@ def build_guide(
     return Guide(meta, arrays)
 
 
-def _dense(dfa: Dfa) -> tuple[Array, Array]:
+def _dense(dfa: DfaArrays) -> tuple[Array, Array]:
     """The table `[states, classes]` with the dead state named by the row count, and the class of each byte.
 
     Bytes between two neighbouring ends of edges behave alike everywhere, so that columns are made for these stretches
     alone, and merged where they are equal.
     """
-    count = dfa.state_count
-    rows = [[edge for edge in row if edge[0] < SPAN_SYMBOL] for row in dfa.edges]
-    edges = np.array([edge for row in rows for edge in row], np.int64).reshape(-1, 3)
-    sources = np.repeat(np.arange(count), [len(row) for row in rows])
-    begins = np.unique(np.concatenate([np.zeros(1, np.int64), edges[:, 0], edges[:, 1] + 1]))
-    begins = begins[begins < 256]
-    first = np.searchsorted(begins, edges[:, 0])
-    widths = np.searchsorted(begins, edges[:, 1], side="right") - first
+    count = len(dfa.tags)
+    is_byte = dfa.low < SPAN_SYMBOL
+    sources = _sources(dfa)[is_byte]
+    low, high, target = dfa.low[is_byte], dfa.high[is_byte], dfa.target[is_byte]
+    begins = np.flatnonzero(np.isin(np.arange(256), np.concatenate([np.zeros(1, np.int32), low, high + 1])))
+    stretch_of_byte = np.searchsorted(begins, np.arange(256), side="right") - 1
+    first = stretch_of_byte[low]
+    widths = stretch_of_byte[high] + 1 - first
     offsets = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
     full = np.full((count, len(begins)), count, np.uint16 if count < 65535 else np.uint32)
-    full[np.repeat(sources, widths), np.repeat(first, widths) + offsets] = np.repeat(edges[:, 2], widths)
+    full[np.repeat(sources, widths), np.repeat(first, widths) + offsets] = np.repeat(target, widths)
     columns, class_of_stretch = np.unique(_column_hashes(full), return_inverse=True)
     sample = np.zeros(len(columns), np.int64)
     sample[class_of_stretch] = np.arange(len(begins))
-    stretch_of_byte = np.searchsorted(begins, np.arange(256), side="right") - 1
     return np.ascontiguousarray(full[:, sample]), class_of_stretch[stretch_of_byte].astype(np.uint8)
 
 
@@ -136,15 +136,15 @@ def _stored_plain(span: SpanKind) -> dict[str, Any] | None:
     return {"edges": span.plain.edges, "accepting": span.plain.accepting}
 
 
-def _holes(dfa: Dfa) -> Array:
+def _sources(dfa: DfaArrays) -> Array:
+    """int32[m]: the state that each edge leads from."""
+    return np.repeat(np.arange(len(dfa.tags), dtype=np.int32), np.diff(dfa.starts))
+
+
+def _holes(dfa: DfaArrays) -> Array:
     """int32[H, 3]: for each place that the document fills its state, its kind, and the state after it."""
-    found = [
-        (state, low - SPAN_SYMBOL, target)
-        for state, row in enumerate(dfa.edges)
-        for low, _, target in row
-        if low >= SPAN_SYMBOL
-    ]
-    return np.array(found, np.int32).reshape(-1, 3)
+    is_hole = dfa.low >= SPAN_SYMBOL
+    return np.stack([_sources(dfa), dfa.low - SPAN_SYMBOL, dfa.target], axis=1)[is_hole].astype(np.int32)
 
 
 class _Ways:
@@ -191,21 +191,26 @@ def _without(
     return names[table[kept].astype(np.int64)].astype(table.dtype), accepting[kept], field[kept], holes
 
 
-def _fields_in_progress(dfa: Dfa) -> Array:
+def _fields_in_progress(dfa: DfaArrays) -> Array:
     """For each state the field being written; between fields, the last of those that may have been written before.
 
     The last one, since what its predecessors hold back is spent there: a key shared by several places stands after all.
     """
-    field = np.array(dfa.tags, np.int32)
-    for source in np.argsort(-field, kind="stable").tolist():
-        if dfa.tags[source] < 0:
-            break
-        stack = [source]
+    field = dfa.tags.copy()
+    sources = _sources(dfa)
+    is_between = field[dfa.target] < 0
+    ends = np.stack([field[sources], dfa.target], axis=1)[is_between & (field[sources] >= 0)]
+    onward: dict[int, list[int]] = {}
+    among = is_between & (field[sources] < 0)
+    for source, target in zip(sources[among].tolist(), dfa.target[among].tolist(), strict=True):
+        onward.setdefault(source, []).append(target)
+    for tag, first in sorted(set(map(tuple, ends.tolist())), reverse=True):
+        stack = [first]
         while stack:
-            for _, _, target in dfa.edges[stack.pop()]:
-                if field[target] < 0:
-                    field[target] = dfa.tags[source]
-                    stack.append(target)
+            state = stack.pop()
+            if field[state] < 0:
+                field[state] = tag
+                stack += onward.get(state, ())
     return field
 
 
