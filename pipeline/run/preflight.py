@@ -27,7 +27,8 @@ from pipeline.run.plan import StoredPlan, etags_of, load_plan, make_shards
 from pipeline.run.record import load_record
 from pipeline.run.rerun import select_rows
 from pipeline.storage.arrow import record_schema
-from pipeline.storage.documents import check_columns, list_input, list_objects, passed_columns
+from pipeline.storage.documents import list_input, list_objects
+from pipeline.storage.input_columns import check_columns, passed_columns
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store, open_store, probe
 

@@ -14,7 +14,8 @@ from pipeline.core.outcome import Outcome
 from pipeline.core.spec import JobSpec
 from pipeline.run.intake import Row, rows_of
 from pipeline.run.preflight import input_objects
-from pipeline.storage.documents import DocumentReader, passed_columns
+from pipeline.storage.documents import DocumentReader
+from pipeline.storage.input_columns import passed_columns
 from pipeline.storage.lookup import find_row
 from pipeline.storage.store import open_store
 

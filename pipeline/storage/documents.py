@@ -5,24 +5,21 @@ An object that cannot be read is part of the listing and says why; it never stop
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Lock
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.globs import glob_root, is_glob
 from pipeline.core.sections import InputSpec, LimitsSpec
-from pipeline.core.suggest import did_you_mean
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
 from pipeline.storage.store import ObjectInfo, Store
 
-__all__ = ["DocumentReader", "check_columns", "format_of", "list_input", "list_objects", "passed_columns", "read_piece"]
+__all__ = ["DocumentReader", "format_of", "list_input", "list_objects", "read_piece"]
 
 _THREADS = 16
 _IDLE_STREAMS = 3
@@ -63,40 +60,6 @@ def list_input(store: Store, spec: InputSpec) -> tuple[InputObject, ...]:
     """
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="list-input") as pool:
         return tuple(pool.map(lambda info: _described(store, info, spec), list_objects(store, spec)))
-
-
-def check_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> None:
-    """Whether the input can be read as the spec asks: at least one object of it can, as `list_input` found.
-
-    Raises:
-        InputError: none can; it names the first one, and the columns or keys found there.
-        StorageError: see `Store`.
-    """
-    readable = [item for item in objects if item.unreadable is None]
-    if not readable:
-        first = objects[0].unreadable if objects else "the input has no objects"
-        raise InputError(f"none of {len(objects)} input objects can be read as asked: {first}")
-    lines = [item for item in readable if format_of(item.uri, spec) == "jsonl"]
-    if lines:
-        _check_keys(text_input.first_keys(store, lines[0]), lines[0].uri, spec)
-
-
-def passed_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> dict[str, pa.DataType]:
-    """The types of the columns that are passed through, for `record_schema`.
-
-    Integers of different widths become int64; JSONL has strings (or JSON, as strings); for Parquet see `passed_types`.
-    Where an object holds nothing but nulls, the others say the type; string where none does.
-
-    Raises:
-        InputError: such a column has different types in different objects, or the input is plain text.
-        StorageError: see `Store`.
-    """
-    readable = [item for item in objects if item.unreadable is None]
-    if not spec.columns or not readable:
-        return {}
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="passed-columns") as pool:
-        typed = list(pool.map(lambda item: _passed_types(store, item, spec), readable))
-    return {name: _one_type(name, [(item, types[name]) for item, types in typed]) for name in spec.columns}
 
 
 class DocumentReader:
@@ -209,76 +172,3 @@ def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
                 return parquet_input.describe(store, info, file_spec(spec, info.uri))
     except UnreadableError as error:
         return InputObject(info.uri, info.etag, info.size_bytes, (), (), unreadable=error.message)
-
-
-def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
-    for name in (spec.id, spec.text):
-        if keys and name not in keys:
-            named = f"{uri} has no key {name!r} in its first lines; its keys are {', '.join(keys)}"
-            raise InputError(named + did_you_mean(name, keys))
-
-
-def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:
-    own = file_spec(spec, item.uri).columns
-    types: dict[str, pa.DataType] = dict.fromkeys(spec.columns, pa.string())
-    match format_of(item.uri, spec):
-        case "jsonl":
-            return item, types
-        case "text":
-            if own:
-                raise InputError(
-                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; {_way_out(item.uri, spec)}"
-                )
-            return item, types
-        case "parquet":
-            return item, types | parquet_input.passed_types(store, item, own)
-
-
-def _way_out(text_file: str, spec: InputSpec) -> str:
-    """What to do about a text file in an input of which columns are passed."""
-    if spec.format == "text" or text_file in spec.uris:
-        return "leave the column out of input.columns"
-    first = spec.uris[0]
-    folder = (glob_root(first).rpartition("/")[0] if is_glob(first) else first).rstrip("/")
-    return (
-        f"if it is no document, name those that are, as `input.uri: {folder}/**/*.parquet`; "
-        "if its name misleads, set input.format; else leave the column out of input.columns"
-    )
-
-
-def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:
-    first_item, kind = typed[0]
-    for item, other in typed[1:]:
-        common = _common_type(kind, other)
-        if common is None:
-            raise InputError(f"column {name!r} is {kind} in {first_item.uri}, but {other} in {item.uri}")
-        if kind == pa.null():
-            first_item = item
-        kind = common
-    return pa.string() if kind == pa.null() else kind
-
-
-def _common_type(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds both, if there is one: for integers the widest, else the one that is not null."""
-    if pa.types.is_integer(kind) and pa.types.is_integer(other):
-        return kind if kind == other else pa.int64()
-    return _with_nulls(kind, other)
-
-
-def _with_nulls(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Writers give null, or lists and structures of it, to what they never saw."""
-    if kind == other or other == pa.null():
-        return kind
-    if kind == pa.null():
-        return other
-    if isinstance(kind, pa.ListType) and isinstance(other, pa.ListType):
-        item = _with_nulls(kind.value_type, other.value_type)
-        return None if item is None else pa.list_(item)
-    if isinstance(kind, pa.StructType) and isinstance(other, pa.StructType):
-        names = [field.name for field in kind]
-        if names != [field.name for field in other]:
-            return None
-        types = [_with_nulls(mine.type, theirs.type) for mine, theirs in zip(kind, other, strict=True)]
-        fields = [pa.field(name, common) for name, common in zip(names, types, strict=True) if common is not None]
-        return pa.struct(fields) if len(fields) == len(names) else None
-    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, BinaryIO
 
 from pipeline.core.document import Document, InputObject, Piece
@@ -18,7 +18,7 @@ from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.store import ObjectInfo, Store
 from pipeline.storage.values import json_text, well_formed
 
-__all__ = ["CHUNK_BYTES", "describe_lines", "describe_text", "first_keys", "read_lines", "read_text"]
+__all__ = ["CHUNK_BYTES", "describe_lines", "describe_text", "first_keys", "keys_among", "read_lines", "read_text"]
 
 CHUNK_BYTES = 8 * 1024 * 1024
 """Part of what a piece means: another value would give the pieces of old plans other rows."""
@@ -53,6 +53,24 @@ def first_keys(store: Store, item: InputObject) -> list[str]:
             row = _parsed(line or b"")
             keys.update(dict.fromkeys(row if isinstance(row, dict) else ()))
     return list(keys)
+
+
+def keys_among(store: Store, item: InputObject, names: Collection[str]) -> set[str]:
+    """Those of `names` that are a key of some row of the object, which is read until each has been seen.
+
+    Lines too long to be looked at at once are passed over.
+
+    Raises:
+        UnreadableError: the object has changed or vanished.
+    """
+    unseen = set(names)
+    with _opened(store, item.uri, item.etag) as file:
+        for _, _, line in _lines(file, 0, _COUNTED_BYTES):
+            if not unseen:
+                break
+            row = _parsed(line or b"")
+            unseen.difference_update(row if isinstance(row, dict) else ())
+    return set(names) - unseen
 
 
 def read_lines(store: Store, piece: Piece, spec: InputSpec, limits: LimitsSpec) -> Iterator[Document]:

@@ -19,14 +19,8 @@ from pipeline.core.document import Document, InputObject, Piece, Shard
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import text_input
-from pipeline.storage.documents import (
-    DocumentReader,
-    check_columns,
-    list_input,
-    list_objects,
-    passed_columns,
-    read_piece,
-)
+from pipeline.storage.documents import DocumentReader, list_input, list_objects, read_piece
+from pipeline.storage.input_columns import check_columns, passed_columns
 from pipeline.storage.local import LocalStore
 from tests.stores import MemoryStore
 
@@ -52,6 +46,11 @@ def _store(**objects: bytes) -> MemoryStore:
     for name, data in objects.items():
         store.put(DOCS + name.replace("__", "."), data)
     return store
+
+
+def _lines(*rows: dict[str, Any]) -> bytes:
+    """JSON lines, each with an id and a text beside what is given."""
+    return "\n".join(json.dumps({"document_id": f"d{n}", "text": "t", **row}) for n, row in enumerate(rows)).encode()
 
 
 def _pieces(item: InputObject) -> list[Piece]:
@@ -464,6 +463,26 @@ class TestLines:
         spec = InputSpec(uri=DOCS, text="texts", id="id")
         with pytest.raises(InputError, match=r"no key 'texts'.* id, text; did you mean 'text'\?"):
             check_columns(store, list_input(store, spec), spec)
+
+    def test_a_passed_column_that_no_row_has_is_an_error_that_shows_the_keys(self) -> None:
+        store = _store(a__jsonl=_lines({"source": "s"}), b__jsonl=_lines({"source": "s"}))
+        spec = InputSpec(uri=DOCS, columns=("sourc",))
+        with pytest.raises(InputError, match=r"2 JSON lines objects.*'sourc'.*source; did you mean 'source'\?"):
+            check_columns(store, list_input(store, spec), spec)
+
+    def test_a_passed_column_that_only_the_last_row_has_is_null_in_the_others(self) -> None:
+        store = _store(a__jsonl=_lines(*[{}] * 200), b__jsonl=b"", c__jsonl=_lines(*[{}] * 200, {"source": "s"}))
+        spec = InputSpec(uri=DOCS, columns=("source",))
+        check_columns(store, list_input(store, spec), spec)
+        assert [document.extra["source"] for document in _all(store, spec)] == [None] * 400 + ["s"]
+
+    def test_a_passed_column_that_a_folder_or_parquet_beside_gives_may_lack_in_rows(self) -> None:
+        spec = InputSpec(uri=DOCS, columns=("source",))
+        store = _store(**{"source=x/a__jsonl": _lines({}), "b__jsonl": _lines({})})
+        check_columns(store, list_input(store, spec), spec)
+        rows = _rows(1).append_column("source", pa.array(["s"]))
+        store = _store(a__parquet=_parquet(rows), b__jsonl=_lines({}))
+        check_columns(store, list_input(store, spec), spec)
 
     @settings(max_examples=80, deadline=None)
     @given(st.lists(st.integers(0, 60), max_size=40), st.booleans(), st.integers(20, 90))

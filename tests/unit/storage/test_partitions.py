@@ -8,7 +8,8 @@ import pytest
 from pipeline.core.document import Piece
 from pipeline.core.errors import InputError
 from pipeline.core.sections import InputSpec, LimitsSpec
-from pipeline.storage.documents import DocumentReader, check_columns, list_input, passed_columns, read_piece
+from pipeline.storage.documents import DocumentReader, list_input, read_piece
+from pipeline.storage.input_columns import check_columns, passed_columns
 from pipeline.storage.partitions import partition_values
 from tests.stores import MemoryStore
 from tests.unit.storage.test_documents import _parquet, _pieces, _rows
