@@ -5,9 +5,10 @@ An object that cannot be read is part of the listing and says why; it never stop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any, Literal
 
@@ -40,12 +41,7 @@ def list_objects(store: Store, spec: InputSpec) -> list[ObjectInfo]:
         InputError: a URI of the spec has no objects.
         StorageError: see `Store`.
     """
-    found: dict[str, ObjectInfo] = {}
-    for uri in spec.uris:
-        infos = [info for info in store.list(uri) if not _is_hidden(store, uri, info.uri)]
-        if not infos:
-            raise InputError(f"input.uri {uri} names no objects")
-        found.update((info.uri, info) for info in infos)
+    found = {info.uri: info for uri in spec.uris for info in _named(store, uri)}
     return [found[uri] for uri in sorted(found)]
 
 
@@ -55,11 +51,16 @@ def list_input(store: Store, spec: InputSpec) -> tuple[InputObject, ...]:
     Parquet objects are described by their footers; JSONL objects are read once, since only that tells their rows.
 
     Raises:
-        InputError: a URI of the spec has no objects.
+        InputError: a URI of the spec has no objects, or text files beside objects of rows.
         StorageError: see `Store`.
     """
+    found: dict[str, ObjectInfo] = {}
+    for uri in spec.uris:
+        infos = _named(store, uri)
+        _check_alike(infos, uri, spec)
+        found.update((info.uri, info) for info in infos)
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="list-input") as pool:
-        return tuple(pool.map(lambda info: _described(store, info, spec), list_objects(store, spec)))
+        return tuple(pool.map(lambda uri: _described(store, found[uri], spec), sorted(found)))
 
 
 class DocumentReader:
@@ -150,6 +151,37 @@ def format_of(uri: str, spec: InputSpec) -> Literal["parquet", "jsonl", "text"]:
     if spec.format != "auto":
         return spec.format
     return next((name for suffix, name in _SUFFIXES.items() if uri.lower().endswith(suffix)), "parquet")
+
+
+def _named(store: Store, uri: str) -> list[ObjectInfo]:
+    """What one URI of the spec names."""
+    infos = [info for info in store.list(uri) if not _is_hidden(store, uri, info.uri)]
+    if not infos:
+        raise InputError(f"input.uri {uri} names no objects")
+    return infos
+
+
+def _check_alike(infos: Sequence[ObjectInfo], asked: str, spec: InputSpec) -> None:
+    """A text file among objects of rows is a note about them (README.md) far more often than a document."""
+    uris = [info.uri for info in infos]
+    text = next((uri for uri in uris if format_of(uri, spec) == "text"), None)
+    rows = next((uri for uri in uris if format_of(uri, spec) != "text"), None)
+    if text is None or rows is None:
+        return
+    raise InputError(
+        f"input.uri {asked} names {rows}, which is read as {format_of(rows, spec)}, and {text}, which would be one "
+        f"document of text: {_apart(rows, text, asked)}; if a name misleads, set input.format"
+    )
+
+
+def _apart(rows: str, text: str, asked: str) -> str:
+    """How to name the one kind of object without the other."""
+    folder = (glob_root(asked).rpartition("/")[0] if is_glob(asked) else asked).rstrip("/")
+    suffixes = [PurePosixPath(uri).suffix for uri in (rows, text)]
+    if not all(suffixes):
+        return "move away what is no document, or name the others by a pattern"
+    only, other = (f"{folder}/**/*{suffix}" for suffix in suffixes)
+    return f"name those that are documents, as `input.uri: {only}`, or both, as `input.uri: [{only}, {other}]`"
 
 
 def _is_hidden(store: Store, asked: str, uri: str) -> bool:

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pipeline.core.document import InputObject
 from pipeline.core.errors import InputError
-from pipeline.core.globs import glob_root, is_glob
 from pipeline.core.sections import InputSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage import parquet_input, text_input
@@ -102,23 +101,12 @@ def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[Inp
         case "text":
             if own:
                 raise InputError(
-                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; {_way_out(item.uri, spec)}"
+                    f"{item.uri} is a text file, which has no column {own[0]!r} to pass; leave it out of "
+                    "input.columns, or set input.format if the file's name misleads"
                 )
             return item, types
         case "parquet":
             return item, types | parquet_input.passed_types(store, item, own)
-
-
-def _way_out(text_file: str, spec: InputSpec) -> str:
-    """What to do about a text file in an input of which columns are passed."""
-    if spec.format == "text" or text_file in spec.uris:
-        return "leave the column out of input.columns"
-    first = spec.uris[0]
-    folder = (glob_root(first).rpartition("/")[0] if is_glob(first) else first).rstrip("/")
-    return (
-        f"if it is no document, name those that are, as `input.uri: {folder}/**/*.parquet`; "
-        "if its name misleads, set input.format; else leave the column out of input.columns"
-    )
 
 
 def _one_type(name: str, typed: Sequence[tuple[InputObject, pa.DataType]]) -> pa.DataType:

@@ -107,7 +107,7 @@ def test_what_a_run_refuses_of_its_input_is_refused_before_it(command: str, fold
     put_job(folder, input={"uri": str(place), "columns": ["source"]})
     stray = say(command, "job.yaml", *more)
     assert stray.code == 2
-    assert "README.md is a text file, which has no column 'source'" in stray.err
+    assert "README.md, which would be one document of text" in stray.err
     assert f"input.uri: {place}/**/*.parquet" in stray.err
     put_job(folder, input={"uri": f"{place}/**/*.parquet", "columns": ["source"]})
     assert say(command, "job.yaml", *more).code == 0
@@ -119,8 +119,8 @@ def test_what_a_run_refuses_of_its_input_is_refused_before_it(command: str, fold
 
 def test_objects_of_several_formats_are_counted_by_format(folder: Path, say: Say) -> None:
     assert "jsonl" not in say("plan", "job.yaml").out
-    (folder / "in" / "README.md").write_text("what lies here")
-    assert "31 documents in 2 objects: 1 jsonl, 1 text" in say("plan", "job.yaml").out
+    pq.write_table(pa.table({"document_id": ["p"], "text": ["note here"]}), folder / "in" / "b.parquet")
+    assert "31 documents in 2 objects: 1 jsonl, 1 parquet" in say("plan", "job.yaml").out
 
 
 @pytest.mark.parametrize("option", ["--rate", "--price"])

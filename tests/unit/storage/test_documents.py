@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -378,6 +379,28 @@ def test_bookkeeping_objects_are_left_out_and_partitions_are_not() -> None:
     assert [item.uri for item in list_input(store, SPEC)] == [DOCS + name for name in listed]
     one = InputSpec(uri=DOCS + ".hidden.parquet")
     assert len(list_objects(store, one)) == 1
+
+
+@pytest.mark.parametrize("asked", [DOCS, DOCS + "*", DOCS.rstrip("/")])
+@pytest.mark.parametrize("rows", ["part-0.parquet", "day=1/a.jsonl"])
+def test_a_text_file_among_rows_is_no_document_unless_it_is_named_apart(asked: str, rows: str) -> None:
+    store = MemoryStore()
+    store.put(DOCS + rows, _parquet(_rows(1)) if rows.endswith("parquet") else _lines({}))
+    store.put(DOCS + "README.md", b"what lies here")
+    with pytest.raises(InputError) as refused:
+        list_input(store, InputSpec(uri=asked))
+    only, both = re.findall("`input.uri: (.+?)`", refused.value.message)
+    assert all(name in refused.value.message for name in (DOCS + rows, DOCS + "README.md"))
+    assert [item.uri for item in list_input(store, InputSpec(uri=only))] == [DOCS + rows]
+    uris = tuple(both.strip("[]").split(", "))
+    assert {item.uri for item in list_input(store, InputSpec(uri=uris))} == {DOCS + rows, DOCS + "README.md"}
+
+
+def test_a_text_file_beside_objects_without_a_suffix_is_refused_too() -> None:
+    store = _store(**{"000000_0": _parquet(_rows(1)), "notes__txt": b"n"})
+    with pytest.raises(InputError, match="move away what is no document"):
+        list_input(store, SPEC)
+    assert len(list_input(store, InputSpec(uri=(DOCS + "000000_0", DOCS + "notes.txt")))) == 2
 
 
 def test_several_uris_are_one_input_and_an_empty_one_is_named() -> None:
