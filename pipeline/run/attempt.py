@@ -33,8 +33,8 @@ class Lanes:
     def __init__(self, concurrency: int) -> None:
         self.slots = asyncio.Semaphore(concurrency)
         self.turn = asyncio.Lock()
-        self.documents_working = 0
-        """Documents done in shards that are not committed."""
+        self.outcomes: dict[str, dict[int, Outcome]] = {}
+        """By shard id, what came of its documents so far; the worker takes it out when the attempt has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ShardWork:
             StorageError: the input cannot be read for a reason that may pass.
             VerificationError: rows are owed.
         """
-        outcomes: dict[int, Outcome] = {}
+        outcomes = self._lanes.outcomes[shard.shard_id] = {}
         sums = _Sums()
         try:
             async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group, self._lanes.turn:
@@ -105,8 +105,6 @@ class ShardWork:
             raise EngineDeadError(f"the shard took more than {timeout_s:g} s") from None
         except BaseExceptionGroup as errors:
             raise _gravest(errors) from errors
-        finally:
-            self._lanes.documents_working -= len(outcomes)
         if sorted(outcomes) != list(range(shard.rows)):
             raise VerificationError(f"shard {shard.shard_id}: {len(outcomes)} outcomes for {shard.rows} documents")
         timings_s = Timings(
@@ -147,7 +145,6 @@ class ShardWork:
         extracted = await self._extractor.extract(row, request_id)
         outcomes[row.index] = extracted.outcome
         sums.add(extracted)
-        self._lanes.documents_working += 1
 
 
 def _take(rows: Iterator[Row]) -> list[Row]:

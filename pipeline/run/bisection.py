@@ -35,6 +35,11 @@ class Bisection:
         """Whether every leaf is stored or known to crash."""
         return not self._owed
 
+    @property
+    def settled_rows(self) -> int:
+        """Rows of the leaves that are stored or known to crash."""
+        return sum(leaf.shard.rows for leaf in self._leaves if leaf.shard_id not in self._owed)
+
     def divide(self, shard_id: str) -> tuple[tuple[str, Shard], tuple[str, Shard]]:
         """Puts two halves in the place of one leaf and returns them with their ids.
 

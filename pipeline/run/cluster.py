@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,8 @@ class _Actor:
     places: PlacementGroup | None = None
     """Of the engine's ranks, where it has several."""
     is_ready: bool = False
-    documents: int = 0
+    documents: dict[str, int] = field(default_factory=dict)
+    """Of each task that it holds, those done, as last heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +136,11 @@ class RayCluster:
 
     def submit(self, assignment: Assignment) -> None:
         """See `driver.Cluster`."""
-        handle = self._actors[assignment.worker_id].handle
+        actor = self._actors[assignment.worker_id]
+        actor.documents[assignment.task.task_id] = 0
         # Two tasks share a worker, so one may wait for the other.
         deadline = time.monotonic() + 2 * self._limits.shard_s + self._limits.engine_silence_s + START_GRACE_S
-        reference = handle.attempt.remote(assignment.task, assignment.attempt)
+        reference = actor.handle.attempt.remote(assignment.task, assignment.attempt)
         self._calls[reference] = _Call(assignment.worker_id, "attempt", assignment.task.task_id, deadline)
 
     def kill(self, worker_id: str) -> None:
@@ -155,9 +157,13 @@ class RayCluster:
         for worker_id in list(self._actors):
             self.kill(worker_id)
 
-    def documents_working(self) -> int:
+    def documents_working(self) -> dict[str, int]:
         """See `driver.Cluster`."""
-        return sum(actor.documents for actor in self._actors.values())
+        done: dict[str, int] = {}
+        for actor in self._actors.values():
+            for task_id, documents in actor.documents.items():
+                done[task_id] = max(documents, done.get(task_id, 0))
+        return done
 
     def wait(self, timeout_s: float) -> list[Event]:
         """See `driver.Cluster`."""
@@ -204,7 +210,9 @@ class RayCluster:
         actor = self._actors[call.worker_id]
         match call.kind:
             case "listen":
-                actor.documents = int(answer) if isinstance(answer, int) else 0
+                heard = answer if isinstance(answer, dict) else {}
+                # An attempt's own answer may come after one that does not know it any more.
+                actor.documents = {name: max(done, heard.get(name, 0)) for name, done in actor.documents.items()}
                 return None
             case "hello":
                 deadline = time.monotonic() + self._limits.engine_start_s + START_GRACE_S
@@ -216,6 +224,7 @@ class RayCluster:
                 actor.is_ready = True
                 return WorkerReady(call.worker_id, str(answer))
             case _:
+                actor.documents.pop(call.task_id, None)
                 if isinstance(answer, Summary):
                     return Finished(call.worker_id, answer)
                 if isinstance(answer, EngineDeadError) or not isinstance(answer, RecordmillError):

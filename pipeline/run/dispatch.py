@@ -109,6 +109,15 @@ class Dispatcher:
         """Tasks that are not finished, whether a worker holds them or not."""
         return self._placed + len(self._waiting) + len(self._suspects) + len(self._delayed)
 
+    @property
+    def documents_in_halves(self) -> int:
+        """Documents whose outcomes are known, of divided shards that are not put together yet."""
+        return sum(
+            bisection.settled_rows
+            for root_id, bisection in self._bisections.items()
+            if root_id not in self.done and root_id not in self.given_up
+        )
+
     def running(self, worker_id: str) -> tuple[str, ...]:
         """Ids of the tasks a worker holds."""
         return tuple(self._workers[worker_id].running)

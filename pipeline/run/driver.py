@@ -54,8 +54,8 @@ class Cluster(Protocol):
     def wait(self, timeout_s: float) -> list[Event]:
         """What happened, as soon as something did; empty after the time."""
 
-    def documents_working(self) -> int:
-        """Documents under way in shards that are not committed, as last heard."""
+    def documents_working(self) -> dict[str, int]:
+        """Of each task that a worker holds, the documents done, as last heard."""
 
 
 class StopFlag:
@@ -257,6 +257,13 @@ class Driver:
             self._last.report_at = now
             self._progress(self.snapshot(phase))
 
+    def _documents_working(self) -> int:
+        """Documents done in shards that are not committed: the same ones, until these are."""
+        working, done = self._cluster.documents_working(), self._dispatcher.done
+        return self._dispatcher.documents_in_halves + sum(
+            documents for task_id, documents in working.items() if task_id not in done
+        )
+
     def snapshot(self, phase: str) -> Snapshot:
         """The run as it stands."""
         ledger = self._ledger
@@ -266,8 +273,7 @@ class Driver:
             shards_done=ledger.shards_done,
             documents_planned=ledger.documents_planned,
             documents=ledger.documents,
-            # What workers said last may count documents that are committed by now.
-            documents_working=min(self._cluster.documents_working(), ledger.documents_planned - ledger.documents),
+            documents_working=self._documents_working(),
             engines_ready=self._fleet.ready,
             engines_wanted=min(self._fleet.wanted, max(self._fleet.ready, self._dispatcher.open_tasks)),
             tally=ledger.tally,

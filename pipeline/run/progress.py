@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run at one moment.  `documents` counts committed ones; `documents_working` those under way, as last heard."""
+    """A run at one moment.  `documents` counts committed ones; `documents_working` those done in other shards."""
 
     phase: str
     """`preflight`, `plan`, `start`, `extract`, `report` or `done`."""

@@ -108,11 +108,11 @@ class Worker:
         self._watch = LoopWatch(spec.limits.engine_silence_s)
         return engine.name
 
-    async def documents_working(self) -> int:
-        """Documents done in shards that are not committed; also a sign of life."""
+    async def documents_working(self) -> dict[str, int]:
+        """By task, the documents done of those that are not committed; also a sign of life."""
         if self._engine is not None:
             self._engine.tell_idle()
-        return 0 if self._lanes is None else self._lanes.documents_working
+        return {} if self._lanes is None else {name: len(done) for name, done in self._lanes.outcomes.items()}
 
     async def attempt(self, task: Task, number: int) -> Summary | RecordmillError:
         """One attempt at one task, from its documents to its commit; or why it failed."""
@@ -130,6 +130,9 @@ class Worker:
             logger.error("attempt %s failed: %s\n%s", attempt, what, "".join(traceback.format_tb(error.__traceback__)))
             place = traceback.extract_tb(error.__traceback__)[-1]
             return EngineError(f"attempt {attempt}: {what} in {place.name} ({place.filename}, line {place.lineno})")
+        finally:
+            if self._lanes is not None:
+                self._lanes.outcomes.pop(task.task_id, None)
 
     async def _attempt(self, task: Task, attempt: str) -> Summary:
         started = time.perf_counter()

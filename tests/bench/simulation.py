@@ -157,8 +157,8 @@ class WeatherCluster:
         self.now = max(self.now, until)
         return []
 
-    def documents_working(self) -> int:
-        return 0
+    def documents_working(self) -> dict[str, int]:
+        return {}
 
     def close(self) -> None:
         for worker_id in list(self._engines):

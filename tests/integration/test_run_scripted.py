@@ -50,6 +50,8 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
     assert result.report is not None
     assert result.report.balance.outcomes.valid == 200
     assert snapshots[-1].documents == 200
+    told = [snapshot.documents + snapshot.documents_working for snapshot in snapshots]
+    assert told == sorted(told)
     requests = len(_events(log))
     store = store_of(prefix, s3_server.endpoint_url)
     etags = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}

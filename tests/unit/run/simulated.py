@@ -66,6 +66,7 @@ class SimulatedCluster:
         self.start_s = start_s
         self.queues: dict[str, list[Task]] = {}
         self.busy_until: dict[str, float] = {}
+        self.begun: dict[tuple[str, str], float] = {}
         self.events: list[tuple[float, int, str, Callable[[], Event]]] = []
         self.numbers = itertools.count()
         self.refused: dict[str, Event] = {}
@@ -100,6 +101,7 @@ class SimulatedCluster:
         self.attempts[task.task_id] = self.attempts.get(task.task_id, 0) + 1
         self.queues[worker_id].append(task)
         start = max(self.now, self.busy_until[worker_id])
+        self.begun[worker_id, task.task_id] = start
         planned = rows(task.shard) if task.merge is None else []
         dies_at = next((index for index, row in enumerate(planned) if row in self.faults.poison), None)
         if planned and dies_at is None and self.rng.random() < self.faults.death:
@@ -132,8 +134,14 @@ class SimulatedCluster:
         event = self.refused.pop(worker_id, None)
         return [] if event is None else [event]
 
-    def documents_working(self) -> int:
-        return 0
+    def documents_working(self) -> dict[str, int]:
+        done: dict[str, int] = {}
+        for worker_id, tasks in self.queues.items():
+            for task in tasks:
+                came = min(len(rows(task.shard)), int((self.now - self.begun[worker_id, task.task_id]) / self.row_s))
+                if task.merge is None:
+                    done[task.task_id] = max(came, done.get(task.task_id, 0))
+        return done
 
     def _at(self, when: float, worker_id: str, happen: Callable[[], Event]) -> None:
         heapq.heappush(self.events, (when, next(self.numbers), worker_id, happen))

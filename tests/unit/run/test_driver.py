@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -20,6 +21,7 @@ from pipeline.core.errors import (
 )
 from pipeline.run.dispatch import Dispatcher
 from pipeline.run.ledger import Ledger, StopRule
+from pipeline.run.progress import Snapshot
 from tests.unit.run.simulated import Faults, Row, SimulatedCluster, rows, shard_of, simulate
 
 
@@ -91,6 +93,23 @@ def test_one_poison_document_costs_a_bounded_number_of_workers() -> None:
     # Two deaths as a whole shard, one for each halving to a single row, two alone: the first may take a neighbour.
     assert len(cluster.alone) == 2 + 9 + 2
     assert all(held == 1 for _, held in cluster.alone[1:])
+
+
+def test_no_document_is_taken_back_but_by_a_death() -> None:
+    """Fails when what is done of a shard, or of a half of one, is counted twice or not at all at its commit."""
+    cluster = SimulatedCluster(3, Faults({("s3://b/4.parquet", 0, 70)}), row_s=0.05)
+    simulation = simulate(_ledger(*([200] * 12)), cluster, engines=3)
+    told: list[tuple[int, int]] = []
+
+    def note(snapshot: Snapshot) -> None:
+        told.append((len(cluster.alone), snapshot.documents + snapshot.documents_working))
+
+    simulation.driver._progress = note
+    simulation.driver.run()
+    assert cluster.alone
+    assert told[-1][1] == 12 * 200
+    for (deaths, before), (deaths_then, after) in itertools.pairwise(told):
+        assert after >= before or deaths_then > deaths
 
 
 def test_a_neighbour_of_poison_is_decoded_at_most_twice() -> None:

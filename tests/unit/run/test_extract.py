@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -29,6 +30,9 @@ from pipeline.run.attempt import Lanes, ShardWork, Work
 from pipeline.run.extract import Extractor
 from pipeline.run.guidance import Guidance, guidance_of
 from pipeline.run.intake import Row
+from pipeline.run.ledger import Tally
+from pipeline.run.task import Task
+from pipeline.run.worker import Worker
 
 
 class Thing(BaseModel):
@@ -267,7 +271,27 @@ async def test_no_more_than_the_slots_are_in_flight_and_all_are_given_back_when_
     assert engine.most == 3
     for _ in range(3):
         await asyncio.wait_for(lanes.slots.acquire(), 1)
-    assert lanes.documents_working == 0
+
+
+async def test_what_a_shard_came_to_is_told_until_its_commit_has_ended() -> None:
+    engine = Slow()
+    engine.go.set()
+    setup: Any = SimpleNamespace(spec=_spec("none", "reject"), submission_id="s")
+    worker = Worker(setup, 3)
+    worker._work, worker._lanes = _work(engine, 3)
+    told: list[dict[str, int]] = []
+
+    def commit(task: Task, work: Work, attempt: str) -> tuple[Tally, bool]:
+        told.append(asyncio.run(worker.documents_working()))
+        return Tally(), True
+
+    held: Any = SimpleNamespace(standing=lambda task: None, commit=commit)
+    metrics: Any = SimpleNamespace(shard_committed=lambda wall_s: None)
+    worker._committer, worker._metrics = held, metrics
+    shard = _shard("a", 5)
+    await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1)
+    assert told == [{shard.shard_id: 5}]
+    assert await worker.documents_working() == {}
 
 
 async def test_a_shard_that_takes_too_long_counts_as_a_dead_engine() -> None:
