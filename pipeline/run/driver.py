@@ -93,12 +93,10 @@ class Driver:
         stop_rule: StopRule,
         stop: StopFlag,
         progress: Progress,
-        is_fleet_fixed: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Args:
         run: the job's name, for the log.
-        is_fleet_fixed: whether the job says how many engines there are; else as many as the cluster has room for.
         clock: seconds, rising.
         """
         self._run = run
@@ -109,7 +107,6 @@ class Driver:
         self._stop_rule = stop_rule
         self._stop = stop
         self._progress = progress
-        self._is_fleet_fixed = is_fleet_fixed
         self._clock = clock
         self._started_at = clock()
         self._last = _Lasts()
@@ -151,7 +148,8 @@ class Driver:
     def _grow(self) -> None:
         """Asks for the workers that are missing, and gives up where there is no hope."""
         fleet, now = self._fleet, self._clock()
-        if not self._is_fleet_fixed and now - self._last.fit_at >= FIT_EVERY_S:
+        # Where the job says how many, those are asked for first, so that an autoscaler makes room for them.
+        if now - self._last.fit_at >= FIT_EVERY_S and (fleet.most is None or fleet.ready):
             self._last.fit_at = now
             fleet.has_room(self._cluster.fits())
         if (reason := fleet.reason_to_give_up()) is not None:

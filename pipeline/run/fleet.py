@@ -36,15 +36,22 @@ class Fleet:
     has_worked: bool = False
     """Whether any worker was ever ready, so that the job as it stands can start one."""
     concurrency: int = 64
+    most: int | None = None
+    """Workers that the job asks for; None for as many as the cluster has room for."""
     room: int | None = None
     """Workers that the cluster has room for, as last heard."""
     ceiling: int | None = None
     """Workers to be content with, since others do not start, while the room stays as it is and none starts."""
 
     def has_room(self, workers: int) -> None:
-        """The cluster has room for so many: as many are wanted, if no place among them has failed again and again."""
+        """The cluster has room for so many: as many are wanted, if no place among them has failed again and again.
+
+        Where the job asks for a number, what has been done without since there was no room is wanted again.
+        """
         if workers != self.room:
             self.room, self.ceiling = workers, None
+        if self.most is not None:
+            workers = min(self.most, max(workers, self.wanted))
         self.wanted = max(1, workers if self.ceiling is None else min(workers, self.ceiling))
 
     def to_start(self, tasks: int) -> int:

@@ -170,7 +170,8 @@ def _work(
         )
         cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
         wanted = spec.cluster.engines
-        fleet = Fleet(1 if wanted == "auto" else wanted, concurrency=spec.cluster.concurrency)
+        most = None if wanted == "auto" else wanted
+        fleet = Fleet(1 if most is None else most, concurrency=spec.cluster.concurrency, most=most)
         dispatcher = Dispatcher(
             ledger.pending(),
             attempts_per_shard=spec.limits.attempts_per_shard,
@@ -185,7 +186,6 @@ def _work(
             stop_rule=StopRule(spec.limits.stop_if_valid_below, spec.limits.after_documents),
             stop=stop,
             progress=with_metrics(progress, spec.name),
-            is_fleet_fixed=wanted != "auto",
         )
         try:
             driver.run()

@@ -224,12 +224,11 @@ def measure(documents: int, engines: int, shard_rows: int, weather: Weather, see
         "simulated",
         ledger,
         Dispatcher(ledger.pending(), attempts_per_shard=5, rng=random.Random(seed)),
-        Fleet(engines),
+        Fleet(engines, most=engines),
         cluster,
         stop_rule=StopRule(None, 1),
         stop=StopFlag(),
         progress=lambda snapshot: None,
-        is_fleet_fixed=True,
         clock=cluster.clock,
     )
     cpu = time.process_time()

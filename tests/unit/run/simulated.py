@@ -201,7 +201,7 @@ def simulate(
     dispatcher = Dispatcher(
         ledger.pending(), attempts_per_shard=attempts, halves_present=cluster.halves, rng=random.Random(1)
     )
-    fleet = Fleet(engines or 1)
+    fleet = Fleet(engines or 1, most=engines)
     driver = Driver(
         "simulated",
         ledger,
@@ -211,7 +211,6 @@ def simulate(
         stop_rule=stop_rule or StopRule(None, 1),
         stop=stop,
         progress=snapshots.append,
-        is_fleet_fixed=engines is not None,
         clock=cluster.clock,
     )
     return Simulation(cluster, ledger, dispatcher, fleet, driver, snapshots, stop)

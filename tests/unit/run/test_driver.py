@@ -245,6 +245,26 @@ def test_an_automatic_fleet_grows_with_the_cluster() -> None:
     assert len(cluster.started) == 4
 
 
+def test_a_fleet_of_a_number_grows_up_to_it_when_room_appears() -> None:
+    ledger = _ledger(*([1000] * 100))
+    cluster = SimulatedCluster(1, Faults())
+    simulation = simulate(ledger, cluster, engines=3)
+    wanted: list[int] = []
+
+    def grow(snapshot: Snapshot) -> None:
+        wanted.append(snapshot.engines_wanted)
+        if wanted[-1] == 1:
+            cluster.room = 8
+
+    simulation.driver._progress = grow
+    simulation.driver.run()
+    assert wanted[0] == 3
+    assert 1 in wanted
+    assert max(wanted[wanted.index(1) :]) == 3
+    assert len(cluster.started) == 3 + 2
+    assert ledger.is_complete
+
+
 def test_want_of_memory_halves_the_concurrency_of_later_workers() -> None:
     cluster = SimulatedCluster(1, Faults(memory_deaths=2))
     simulate(_ledger(5), cluster, engines=1).driver.run()
