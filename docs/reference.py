@@ -43,7 +43,8 @@ AUDIT_MEANINGS = {
     "_budget_tokens": "The most it could have taken.",
     "_slack_tokens": "Tokens left of the budget when it ended.",
     "_shaped_fields": "Paths of the fields that the budget shaped, as `items[].amount`.",
-    "_spans": "Where each extractive value stands: characters `[start, end)` of the document's text.",
+    "_spans": "Where each extractive value stands: characters `[start, end)` of the document's text; `copied` is the "
+    "value as it was copied, where a validator changed it.",
     "_attempt": "The attempt that wrote the row: submission, shard and number.",
     "_engine": "What generated it, and in which version.",
 }

@@ -74,6 +74,8 @@ class FoundSpan:
     end: int
     is_ambiguous: bool = False
     """Whether the same value stands at several places; `start` is then the first."""
+    copied: str | None = None
+    """What was copied, where the record class's own validators made another value of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,4 +247,6 @@ def _spans(
     marks = reviewer.review(generation.token_ids, None)
     if marks is None:
         return ()
-    return located(marks.spans, written, fields=reviewer.guide.fields, offset=prompt.document_start)
+    return located(
+        marks.spans, written, fields=reviewer.guide.fields, offset=prompt.document_start, kept=outcome.record
+    )

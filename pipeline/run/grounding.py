@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -13,12 +12,11 @@ import pyarrow.compute as pc
 
 from pipeline.core.document import Document
 from pipeline.run.intake import Row
+from pipeline.run.located import value_at
 from pipeline.spans.choices import lowered
 from pipeline.spans.folding import folded
 
 __all__ = ["has_spans", "misplaced", "with_grounded"]
-
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 def has_spans(table: pa.Table) -> bool:
@@ -50,7 +48,8 @@ def misplaced(row: Mapping[str, Any], text: str) -> list[str]:
         text: the document.
 
     A string must be the folded text of its span (an enum in any case of letters); a date or an amount is written
-    otherwise than it stands there, so of those only the place is checked.
+    otherwise than it stands there, so of those only the place is checked.  Where a validator made another string of
+    what was copied, the copied one is looked at.
     """
     problems = []
     for span in row["_spans"] or ():
@@ -58,23 +57,13 @@ def misplaced(row: Mapping[str, Any], text: str) -> list[str]:
         if not 0 <= start < end <= len(text):
             problems.append(f"{field} at [{start}, {end}) of {len(text)} characters")
             continue
-        value = _value_at(row, field)
+        value = value_at(row, field) if span.get("copied") is None else span["copied"]
         if not isinstance(value, str) or _is_number(value):
             continue
         stands = folded(text[start:end])
         if stands.casefold() != value.casefold() and lowered(stands) != lowered(value):
             problems.append(f"{field} is not what stands at [{start}, {end})")
     return problems
-
-
-def _value_at(row: Mapping[str, Any], path: str) -> Any:
-    value: Any = row
-    for name, index in _STEP.findall(path):
-        try:
-            value = value[name] if name else value[int(index)]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
 
 
 def _is_number(value: str) -> bool:

@@ -7,7 +7,7 @@ the same types as any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,15 @@ from pipeline.storage.values import NotStorableError, json_text, stored, well_fo
 
 __all__ = ["AUDIT_FIELDS", "AUDIT_NAMES", "input_names", "outcomes_table", "record_schema", "storable"]
 
-_SPAN = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64()), ("is_ambiguous", pa.bool_())])
+_SPAN = pa.struct(
+    [
+        ("field", pa.string()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("is_ambiguous", pa.bool_()),
+        ("copied", pa.string()),
+    ]
+)
 
 AUDIT_FIELDS: tuple[pa.Field[Any], ...] = (
     pa.field("_document_id", pa.string()),
@@ -177,10 +185,7 @@ def _audit(outcome: Outcome, name: str, attempt: str, engine: str) -> Any:
         case "_shaped_fields":
             return list(outcome.shaped_fields)
         case "_spans":
-            return [
-                {"field": span.field, "start": span.start, "end": span.end, "is_ambiguous": span.is_ambiguous}
-                for span in outcome.spans
-            ]
+            return [asdict(span) for span in outcome.spans]
         case _:
             value = getattr(outcome, name.removeprefix("_"))
             return well_formed(value) if isinstance(value, str) else value

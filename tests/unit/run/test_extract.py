@@ -28,11 +28,13 @@ from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
 from pipeline.run.attempt import Lanes, ShardWork, Work
 from pipeline.run.extract import Extractor
+from pipeline.run.grounding import misplaced
 from pipeline.run.guidance import Guidance, guidance_of
 from pipeline.run.intake import Row
 from pipeline.run.ledger import Tally
 from pipeline.run.task import Task
 from pipeline.run.worker import Worker
+from pipeline.storage.arrow import outcomes_table, record_schema, storable
 
 
 class Thing(BaseModel):
@@ -384,3 +386,40 @@ async def test_a_salvaged_record_has_the_places_of_what_was_kept(tmp_path: Path)
         ("items[0]", "red tea"),
         ("items[1]", "blue tea"),
     ]
+
+
+class Tidied(BaseModel):
+    company: Annotated[str, Span()]
+    items: list[Annotated[str, Span()]] = []
+
+    @field_validator("company")
+    @classmethod
+    def _short(cls, value: str) -> str:
+        return value.removesuffix(" Ltd")
+
+    @field_validator("items")
+    @classmethod
+    def _sorted(cls, value: list[str]) -> list[str]:
+        return sorted(value)
+
+
+async def test_what_was_copied_is_kept_beside_what_a_validator_made_of_it(tmp_path: Path) -> None:
+    """Fails when the value of the record is looked for in the document, where it does not stand."""
+    text = "Blue Door Ltd\nred tea\nblue tea"
+    answer = '{"company":"Blue Door Ltd","items":["red tea","blue tea"]}'
+    outcome = await _found(_copying(tmp_path, answer, Tidied), text)
+    assert outcome.record == {"company": "Blue Door", "items": ["blue tea", "red tea"]}
+    assert [(span.field, span.copied) for span in outcome.spans] == [
+        ("company", "Blue Door Ltd"),
+        ("items[0]", "red tea"),
+        ("items[1]", "blue tea"),
+    ]
+    schema = record_schema(Tidied, {})
+    (row,) = outcomes_table([storable(outcome, schema)], schema, attempt="a", engine="e").to_pylist()
+    assert misplaced(row, text) == []
+    assert misplaced(row, text.replace("Door", "Gate")) == ["company is not what stands at [0, 13)"]
+
+
+async def test_what_no_validator_changes_is_not_kept_twice(tmp_path: Path) -> None:
+    outcome = await _found(_copying(tmp_path, '{"company":"Blue Door Ltd","amount":12.50}'), "Blue Door Ltd\n12.50")
+    assert [span.copied for span in outcome.spans] == [None, None]
