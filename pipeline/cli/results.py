@@ -23,7 +23,7 @@ from pipeline.report.documents import ShownDocument
 from pipeline.report.model import Report
 from pipeline.report.terminal import report_lines
 from pipeline.report.text import count, plural, visible
-from pipeline.report.write import build_report, score_run, write_report
+from pipeline.report.write import build_report, read_books, score_run, write_report
 from pipeline.run.plan import StoredPlan, standing_plan
 from pipeline.run.shared_ids import SharedIds
 from pipeline.run.shown import shown_documents
@@ -207,17 +207,17 @@ def export(
 def _missing(prefix: str, endpoint_url: str | None, region: str | None) -> str | None:
     """What a run's rows lack, in words; None where they are all there."""
     store, layout, stored = _opened(prefix, endpoint_url, region)
-    found = build_report(store, layout, stored.plan)
-    if found.is_complete:
+    books = read_books(store, layout, stored.plan)
+    if books.is_complete:
         return None
-    left_out = f", and {len(found.unreadable)} input objects were left out" if found.unreadable else ""
-    return f"{found.balance.documents_missing} of {found.balance.documents_planned} documents have no outcome{left_out}"
+    left_out = f", and {len(stored.plan.left_out)} input objects were left out" if stored.plan.left_out else ""
+    return f"{books.balance.documents_missing} of {stored.plan.rows} documents have no outcome{left_out}"
 
 
 def _append(prefix: str, table: str, rows: Rows, endpoint_url: str | None, region: str | None) -> int:
     """A table takes a run once, so only a whole one."""
     store, layout, stored = _opened(prefix, endpoint_url, region)
-    if not build_report(store, layout, stored.plan).is_complete:
+    if not read_books(store, layout, stored.plan).is_complete:
         raise IncompleteError(
             f"{prefix} is not complete, and a table takes a run once; see `recordmill status {prefix}`"
         )

@@ -6,7 +6,7 @@ documents, and for scores where known answers are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,8 +17,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pipeline.core.document import Plan
 from pipeline.core.errors import InputError, VerificationError
 from pipeline.core.span import DateOrder
+from pipeline.report.books import Books, FoundPart, books_of
 from pipeline.report.compare import Kind
-from pipeline.report.counts import FoundPart, make_report
+from pipeline.report.counts import make_report
 from pipeline.report.documents import FieldScore, KnownAnswersUse, ProblemDocument, ShownDocument
 from pipeline.report.html import render_html
 from pipeline.report.model import Report, Submission
@@ -28,7 +29,7 @@ from pipeline.storage.parts import read_footer, read_part
 from pipeline.storage.store import Store
 from pipeline.storage.threads import in_order
 
-__all__ = ["Scored", "build_report", "read_problems", "score_run", "write_report"]
+__all__ = ["Scored", "build_report", "read_books", "read_problems", "score_run", "write_report"]
 
 RAW_CHARS = 2000
 """Characters of a generation that a report shows."""
@@ -75,8 +76,7 @@ def build_report(
     """
     spec = None if store.head(layout.spec) is None else _json_object(store.get(layout.spec))
     report = make_report(
-        plan,
-        _found_parts(store, layout),
+        read_books(store, layout, plan),
         output_uri=layout.prefix,
         generated_at=generated_at or datetime.now(UTC),
         spec=spec,
@@ -97,7 +97,12 @@ def write_report(store: Store, layout: RunLayout, report: Report) -> None:
     store.put(layout.report_html, render_html(report).encode())
 
 
-def _found_parts(store: Store, layout: RunLayout) -> Iterator[FoundPart]:
+def read_books(store: Store, layout: RunLayout, plan: Plan) -> Books:
+    """A run's plan against what stands under its prefix now, from the parts' footers alone.
+
+    Raises:
+        StorageError: as `build_report`.
+    """
     named = [
         (shard_id, item.uri)
         for item in store.list(layout.parts_prefix)
@@ -111,7 +116,7 @@ def _found_parts(store: Store, layout: RunLayout) -> Iterator[FoundPart]:
         except VerificationError as error:
             return FoundPart(shard_id, None, error.message)
 
-    return in_order(read, named, THREADS)
+    return books_of(plan, in_order(read, named, THREADS))
 
 
 def _json_object(data: bytes) -> dict[str, JsonValue]:

@@ -36,6 +36,17 @@ def test_a_whole_run_is_exported_without_a_word_more(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err == "4 rows\n"
 
 
+def test_an_export_reads_no_problem_documents_to_know_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when a whole report is made for it, with the parts of its problem documents and all submissions."""
+    run = _run(tmp_path, parts=2)
+    monkeypatch.delattr("pipeline.report.write.read_problems")
+    monkeypatch.delattr("pipeline.report.write._submissions")
+    assert main(["export", str(run), "-o", str(tmp_path / "x.parquet")]) == 0
+    assert main(["export", str(run), "--delta", str(tmp_path / "lake")]) == 0
+
+
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["export", str(_run(tmp_path, parts=2)), "-o", str(tmp_path / "file" / "x.csv")]) == 2

@@ -14,7 +14,8 @@ from pipeline.core.document import InputObject, Piece, Plan, Shard
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.core.sections import S3Spec
 from pipeline.core.spec import parse_spec
-from pipeline.report.counts import FoundPart, make_report
+from pipeline.report.books import FoundPart, books_of
+from pipeline.report.counts import make_report
 from pipeline.report.model import Report
 from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.footer import Timings
@@ -123,7 +124,7 @@ def report_of(plan: Plan, outcomes: Mapping[int, Sequence[Outcome]], **more: Any
         FoundPart(plan.shards[position].shard_id, footer_of(plan, position, rows))
         for position, rows in outcomes.items()
     ]
-    return make_report(plan, parts, output_uri="s3://runs/bills/", generated_at=START, **more)
+    return make_report(books_of(plan, parts), output_uri="s3://runs/bills/", generated_at=START, **more)
 
 
 def effective_spec() -> dict[str, Any]:

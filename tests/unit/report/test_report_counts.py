@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.outcome import Cause, Outcome, Status
-from pipeline.report.counts import FoundPart, make_report
+from pipeline.report.books import FoundPart, books_of
+from pipeline.report.counts import make_report
 from pipeline.report.model import Balance, Report, StatusCounts
 from tests.unit.report.runs import START, closed, effective_spec, footer_of, lost, plan_of, report_of, valid
 
@@ -64,7 +65,7 @@ def test_a_part_with_too_few_rows_is_said_to_be_so() -> None:
 def test_a_part_of_another_run_is_said_to_be_so() -> None:
     plan = plan_of(1)
     part = FoundPart(plan.shards[0].shard_id, footer_of(plan, 0, [valid("a")], fingerprint="ffffffff"))
-    report = make_report(plan, [part], output_uri="x/", generated_at=START)
+    report = make_report(books_of(plan, [part]), output_uri="x/", generated_at=START)
     assert "fingerprint is ffffffff" in report.balance.problems[0]
     assert not report.is_complete
 
@@ -76,7 +77,7 @@ def test_a_part_that_no_shard_stands_for_is_counted_apart() -> None:
         FoundPart(plan.shards[0].shard_id, footer_of(plan, 0, [valid("a")])),
         FoundPart(other.shards[1].shard_id, footer_of(other, 1, rows)),
     ]
-    report = make_report(plan, parts, output_uri="x/", generated_at=START)
+    report = make_report(books_of(plan, parts), output_uri="x/", generated_at=START)
     assert report.balance.outcomes.documents == 1
     assert report.balance.documents_unplanned == 5
     assert not report.is_complete
@@ -85,7 +86,7 @@ def test_a_part_that_no_shard_stands_for_is_counted_apart() -> None:
 def test_a_part_under_another_shards_name_is_not_counted() -> None:
     plan = plan_of(1, 1)
     part = FoundPart(plan.shards[0].shard_id, footer_of(plan, 1, [valid("b")]))
-    report = make_report(plan, [part], output_uri="x/", generated_at=START)
+    report = make_report(books_of(plan, [part]), output_uri="x/", generated_at=START)
     assert report.balance.outcomes.documents == 0
     assert report.balance.documents_missing == 2
     assert f"holds shard {plan.shards[1].shard_id}" in report.balance.problems[0]
@@ -94,7 +95,7 @@ def test_a_part_under_another_shards_name_is_not_counted() -> None:
 def test_a_shard_with_two_parts_is_counted_once() -> None:
     plan = plan_of(1)
     part = FoundPart(plan.shards[0].shard_id, footer_of(plan, 0, [valid("a")]))
-    report = make_report(plan, [part, part], output_uri="x/", generated_at=START)
+    report = make_report(books_of(plan, [part, part]), output_uri="x/", generated_at=START)
     assert report.balance.outcomes.documents == 1
     assert "two parts" in report.balance.problems[0]
 
@@ -102,7 +103,7 @@ def test_a_shard_with_two_parts_is_counted_once() -> None:
 def test_a_part_that_cannot_be_read_is_missing_and_a_problem() -> None:
     plan = plan_of(4)
     part = FoundPart(plan.shards[0].shard_id, None, "no intact footer")
-    report = make_report(plan, [part], output_uri="x/", generated_at=START)
+    report = make_report(books_of(plan, [part]), output_uri="x/", generated_at=START)
     assert report.missing[0].reason == "no intact footer"
     assert report.balance.documents_missing == 4
     assert "no intact footer" in report.balance.problems[0]
@@ -169,7 +170,7 @@ def test_an_empty_run_is_balanced_and_has_nothing_to_show() -> None:
 
 def test_the_name_comes_from_the_spec_or_else_from_the_prefix() -> None:
     assert report_of(plan_of(), {}, spec=effective_spec()).name == "bills"
-    assert make_report(plan_of(), [], output_uri="s3://runs/june/", generated_at=START).name == "june"
+    assert make_report(books_of(plan_of(), []), output_uri="s3://runs/june/", generated_at=START).name == "june"
 
 
 OUTCOMES: dict[str, Callable[[str], Outcome]] = {
