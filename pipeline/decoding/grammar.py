@@ -18,6 +18,7 @@ from pipeline.decoding.collector import collector_paused
 from pipeline.decoding.effort import MOST_STATES, Effort, efforts
 from pipeline.decoding.emit import Emitter
 from pipeline.decoding.field_tags import RECORD
+from pipeline.decoding.findings import FieldFindings
 from pipeline.decoding.normalize import Normalizer
 from pipeline.decoding.pydantic_schema import schema_of_type
 from pipeline.decoding.refusals import RefusedError
@@ -195,7 +196,7 @@ def _emit(
         except StateLimitError:
             in_vain = None if emitter.is_open else effort
         except RefusedError as error:
-            path = next(iter(emitter.found.refusals), RECORD)
+            path = emitter.found.refused or RECORD
             raise SchemaRefusedError(f"{name}, field {path}: {error}") from error
         except RecursionError as error:
             raise SchemaRefusedError(f"{name}: nested too deeply") from error
@@ -207,14 +208,12 @@ def _emit(
 
 
 def _verdicts(emitter: Emitter) -> tuple[FieldVerdict, ...]:
-    found = emitter.found
-    verdicts = []
-    for path in found.paths:
-        if path in found.refusals:
-            verdicts.append(FieldVerdict(path, Verdict.REFUSED, found.refusals[path]))
-        elif path in found.notes:
-            verdicts.append(FieldVerdict(path, Verdict.WIDENED, "; ".join(found.notes[path])))
-        else:
-            reason = "unrolled to a bounded depth" if path in found.unrolled else ""
-            verdicts.append(FieldVerdict(path, Verdict.ENFORCED, reason))
-    return tuple(verdicts)
+    return tuple(_verdict(path, found) for path, found in emitter.found.by_field().items())
+
+
+def _verdict(path: str, found: FieldFindings) -> FieldVerdict:
+    if found.refusal is not None:
+        return FieldVerdict(path, Verdict.REFUSED, found.refusal)
+    if found.notes:
+        return FieldVerdict(path, Verdict.WIDENED, "; ".join(found.notes))
+    return FieldVerdict(path, Verdict.ENFORCED, "unrolled to a bounded depth" if found.is_unrolled else "")
