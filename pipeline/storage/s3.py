@@ -1,4 +1,4 @@
-"""The store of S3 and of servers that speak its protocol: the only module that talks to s3fs and botocore.
+"""The store of S3 and of servers that speak its protocol: the only module that talks to s3fs.
 
 Retries live here alone (those of s3fs and botocore are off), so that a call's patience is known, and so that "exists"
 is never taken at its word: a lost answer makes the retry of our own put collide with our own object.
@@ -6,7 +6,6 @@ is never taken at its word: a lost answer makes the retry of our own put collide
 
 from __future__ import annotations
 
-import enum
 import http.client
 import logging
 import random
@@ -14,16 +13,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, Never, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Never, TypeVar
 
-import aiohttp
-from botocore import exceptions as boto
 from s3fs import S3FileSystem
 
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob
 from pipeline.core.sections import S3Spec
 from pipeline.storage.ranged import ranged_input
+from pipeline.storage.s3_faults import FOREIGN, Fault, classify, response_of
 from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
@@ -51,73 +49,6 @@ class Patience:
     first_s: float = 9.0
     """Until the endpoint has answered anything: a wrong address should not cost a minute."""
     total_s: float = 60.0
-
-
-class _Fault(enum.Enum):
-    """What an error of the library means for us."""
-
-    AGAIN = enum.auto()
-    ACCESS = enum.auto()
-    MISSING = enum.auto()
-    PRECONDITION = enum.auto()
-    OTHER = enum.auto()
-
-
-_CODE_WORDS = {
-    # 409 is "a conflicting put is in flight", never "exists".  NoSuchUpload: a multipart upload whose completion was
-    # applied although its answer was lost can no longer be aborted.
-    _Fault.AGAIN: """
-        408 409 429 500 502 503 504 BadDigest BandwidthLimitExceeded ConditionalRequestConflict IncompleteBody
-        InternalError NoSuchUpload OperationAborted RequestTimeout ServiceUnavailable SlowDown Throttling
-        ThrottlingException XAmzContentSHA256Mismatch""",
-    _Fault.ACCESS: """
-        401 403 AccessDenied AccountProblem AllAccessDisabled ExpiredToken Forbidden InvalidAccessKeyId InvalidSecurity
-        InvalidToken NotSignedUp RequestTimeTooSkewed SignatureDoesNotMatch TokenRefreshRequired""",
-    _Fault.MISSING: """
-        301 307 404 AuthorizationHeaderMalformed IllegalLocationConstraintException InvalidBucketName NoSuchBucket
-        NoSuchKey NotFound PermanentRedirect TemporaryRedirect""",
-    _Fault.PRECONDITION: "412 PreconditionFailed",
-}
-_CODES = {code: fault for fault, words in _CODE_WORDS.items() for code in words.split()}
-"""By error code, as S3 and its imitators send it in the body, or the HTTP status where there is no body."""
-
-_TYPES: tuple[tuple[tuple[type[BaseException], ...], _Fault], ...] = (
-    (
-        (
-            boto.NoCredentialsError,
-            boto.PartialCredentialsError,
-            boto.CredentialRetrievalError,
-            boto.TokenRetrievalError,
-            boto.ProfileNotFound,
-            boto.UnauthorizedSSOTokenError,
-        ),
-        _Fault.ACCESS,
-    ),
-    ((boto.ParamValidationError, boto.InvalidRegionError), _Fault.MISSING),
-    (
-        (
-            boto.ConnectionError,
-            boto.HTTPClientError,
-            boto.IncompleteReadError,
-            aiohttp.ClientError,
-            http.client.HTTPException,
-            ConnectionError,
-            TimeoutError,
-        ),
-        _Fault.AGAIN,
-    ),
-    ((PermissionError,), _Fault.ACCESS),
-    ((FileNotFoundError,), _Fault.MISSING),
-)
-"""By type, first match, for what carries no code: it never reached the server, or the answer never reached us."""
-
-_FOREIGN: tuple[type[Exception], ...] = (
-    OSError,
-    boto.BotoCoreError,
-    boto.ClientError,
-    aiohttp.ClientError,
-    http.client.HTTPException,
-)
 
 
 class _PreconditionError(StorageError):
@@ -256,13 +187,13 @@ class S3Store:
         while True:
             try:
                 answer = call()
-            except _FOREIGN as error:
-                fault, code = _classify(error)
-                self._has_answered = self._has_answered or _response(error) is not None
+            except FOREIGN as error:
+                fault, code = classify(error)
+                self._has_answered = self._has_answered or response_of(error) is not None
                 tries += 1
                 pause_s = random.uniform(0.5, 1.0) * min(8.0, 0.2 * 2**tries)
                 patience_s = self._patience.total_s if self._has_answered else self._patience.first_s
-                if fault is not _Fault.AGAIN or time.monotonic() - started + pause_s > patience_s:
+                if fault is not Fault.AGAIN or time.monotonic() - started + pause_s > patience_s:
                     self._raise(fault, f"cannot {verb} {uri}: {code}", error)
                 logger.warning("%s %s: %s; retry %d in %.1f s", verb, uri, code, tries, pause_s)
                 time.sleep(pause_s)
@@ -270,18 +201,18 @@ class S3Store:
                 self._has_answered = True
                 return answer
 
-    def _raise(self, fault: _Fault, message: str, error: Exception) -> Never:
+    def _raise(self, fault: Fault, message: str, error: Exception) -> Never:
         match fault:
-            case _Fault.ACCESS:
+            case Fault.ACCESS:
                 raise StorageAccessError(message) from error
-            case _Fault.MISSING:
+            case Fault.MISSING:
                 raise StorageNotFoundError(message) from error
-            case _Fault.PRECONDITION:
+            case Fault.PRECONDITION:
                 raise _PreconditionError(message) from error
-            case _Fault.AGAIN if not self._has_answered:
+            case Fault.AGAIN if not self._has_answered:
                 endpoint = self._spec.endpoint_url or "the endpoint"
                 raise StorageError(f"{message}; {endpoint} has never answered") from error
-            case _Fault.AGAIN | _Fault.OTHER:
+            case Fault.AGAIN | Fault.OTHER:
                 raise StorageError(message) from error
 
 
@@ -306,25 +237,3 @@ def _split(uri: str) -> tuple[str, str]:
         raise StorageNotFoundError(f"{uri} is not an s3:// URI; one job reads from one kind of store")
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     return bucket, key
-
-
-def _response(error: BaseException) -> dict[str, Any] | None:
-    """The server's answer that an error stems from: s3fs hangs botocore's error under its own."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, boto.ClientError):
-            return cast(dict[str, Any], seen.response)
-        seen = seen.__cause__
-    return None
-
-
-def _classify(error: Exception) -> tuple[_Fault, str]:
-    """What an error means, and its code (or type) for the message."""
-    response = _response(error)
-    if response is None:
-        fault = next((fault for types, fault in _TYPES if isinstance(error, types)), _Fault.OTHER)
-        return fault, type(error).__name__
-    code = str(response.get("Error", {}).get("Code", ""))
-    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-    fault = _CODES.get(code) or _CODES.get(str(status)) or (_Fault.AGAIN if status >= 500 else _Fault.OTHER)
-    return fault, code or str(status)

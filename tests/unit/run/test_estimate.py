@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pipeline.run.estimate import Spread, budget_rows, share_interval
+from pipeline.run.figures import Spread, budget_rows, share_interval
 
 
 def test_a_record_is_cut_short_where_it_is_longer_than_the_budget_or_was_cut_by_every_budget() -> None:
