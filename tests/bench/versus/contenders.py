@@ -47,9 +47,14 @@ def ours(task: Task, **decoding: Any) -> Result:
         complete=valid + refused,
         valid=valid,
         prompt_tokens=sum(row["_prompt_tokens"] or 0 for row in ordered),
-        output_tokens=[row["_output_tokens"] or 0 for row in ordered],
+        output_tokens=[_with_end(row["_output_tokens"] or 0, spec.decoding.max_tokens) for row in ordered],
         seconds=phases,
     )
+
+
+def _with_end(tokens: int, max_tokens: int) -> int:
+    """The end token counts, as it does for the others: the engine made a step for it.  We do not store it."""
+    return tokens + 1 if 0 < tokens < max_tokens else tokens
 
 
 def ours_extractive(task: Task) -> Result:
@@ -113,28 +118,31 @@ def validate_and_retry(task: Task) -> Result:
 
 
 def ceiling(task: Task) -> Result:
-    """The engine alone: the same prompts, as many tokens as ours wrote, no guide, no text, nothing read or written."""
+    """The engine alone: the same prompts, as many tokens as ours wrote, no guide, no text, nothing read or written.
+
+    It is asked as ours asks, for the final output alone, and is given all requests at once, so that no slot waits.
+    """
     return asyncio.run(_ceiling(task))
 
 
 async def _ceiling(task: Task) -> Result:
     from vllm import AsyncEngineArgs, SamplingParams, TokensPrompt
+    from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
 
     job = task.job()
     prompts = [job.prompts.build(text).ids for text in task.table()["text"].to_pylist()]
     lengths = task.output_lengths()
     engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=task.model_folder, disable_log_stats=True, **task.engine))
-    slots = asyncio.Semaphore(task.max_num_seqs)
+    final = RequestOutputKind.FINAL_ONLY
 
     async def one(index: int) -> None:
         if not lengths[index]:
             return
-        exactly = {"min_tokens": lengths[index], "max_tokens": lengths[index], "ignore_eos": True}
-        params = SamplingParams(temperature=0.0, detokenize=False, **exactly)
-        async with slots:
-            async for _ in engine.generate(TokensPrompt(prompt_token_ids=prompts[index]), params, f"r{index}"):
-                pass
+        exactly = {"max_tokens": lengths[index], "ignore_eos": True}
+        params = SamplingParams(temperature=0.0, detokenize=False, output_kind=final, **exactly)
+        async for _ in engine.generate(TokensPrompt(prompt_token_ids=prompts[index]), params, f"r{index}"):
+            pass
 
     started = time.perf_counter()
     await asyncio.gather(*(one(index) for index in range(len(prompts))))
