@@ -1,10 +1,12 @@
-"""The side-by-side harness: what a start costs is told from what a document costs, and every benchmark can be asked."""
+"""The side-by-side harness: what is counted, over what time, beside whom; and every benchmark can be asked."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import subprocess
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +14,90 @@ import pytest
 
 from tests.bench import gpu
 from tests.bench.__main__ import BENCHMARKS, Benchmark
-from tests.bench.versus.__main__ import Pair
-from tests.bench.versus.measure import ContenderFailedError, Measured, measure
+from tests.bench.versus.__main__ import _order
+from tests.bench.versus.figures import COLUMNS, Figures, ratios
+from tests.bench.versus.judge import Answer, Judgement, judged
+from tests.bench.versus.measure import ContenderFailedError, ContenderTimeoutError, Measured, measure
 from tests.bench.versus.note import Note, notes
-from tests.bench.versus.task import Result, Task, judged
+from tests.bench.versus.table import Entry, compared, table_rows
+from tests.bench.versus.task import Moments, Result, Task
 
 
 def _task(documents: int, contender: str = "ours") -> Task:
     return Task(contender, "notes", "/none", documents, "s3://none/in/", "s3://none/out/", "http://127.0.0.1:1", "r")
 
 
-def test_the_start_is_what_a_few_documents_take_beyond_their_share() -> None:
-    few = Measured(_task(10), Result(10, 10, 0, [5] * 10), 25.0, 0)
-    whole = Measured(_task(110), Result(110, 60, 0, [5] * 110), 75.0, 0)
-    pair = Pair(few, whole)
-    assert (pair.rate, pair.start_s, pair.tokens_rate, pair.valid_rate) == (2.0, 20.0, 10.0, 1.0)
+def _figures(working_s: float = 50.0, valid: int = 60, **changed: Any) -> Figures:
+    measured = Measured(
+        _task(100),
+        Result(Judgement(90, valid, 10), Moments(1020.0, 1020.0 + working_s, 1025.0), 1000, [5] * 100, 250),
+        1000.0,
+        90.0,
+        0,
+    )
+    return replace(measured.figures(), **changed)
 
 
-def test_whole_and_valid_are_told_apart() -> None:
+def test_rates_are_from_the_ready_engine_to_the_last_result() -> None:
+    figures = _figures()
+    assert (figures.start_s, figures.first_s, figures.working_s, figures.wall_s) == (20.0, 5.0, 50.0, 90.0)
+    assert (figures.documents_rate, figures.valid_rate, figures.tokens_rate) == (2.0, 1.2, 10.0)
+    assert figures.hit_rate == 0.25
+
+
+def test_without_time_there_is_no_rate() -> None:
+    assert _figures(working_s=0.0).documents_rate is None
+    assert _figures(judgement=None).valid_rate is None
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+    result = Result(Judgement(3, 2, 1), Moments(1.0, 2.0), 7, [1, 2], None, {"decode": 0.5})
+    result.write(tmp_path / "result.json")
+    assert Result.read(tmp_path / "result.json") == result
+    entry = Entry("ours", 1, _figures())
+    assert Entry.read(json.loads(json.dumps(asdict(entry)))) == entry
+
+
+def test_one_is_compared_with_another_where_both_came_through() -> None:
+    mine = {0: _figures(50.0), 1: _figures(100.0), 2: _figures(25.0)}
+    others = {1: _figures(200.0), 2: _figures(100.0), 3: _figures(1.0)}
+    assert ratios(mine, others, lambda run: run.documents_rate) == [2.0, 4.0]
+    assert ratios(mine, {0: _figures(valid=0)}, lambda run: run.valid_rate) == []
+
+
+def test_a_contender_that_failed_is_a_row_that_says_so() -> None:
+    entries = [Entry("ours", 0, _figures()), Entry("slow", 0, failure="not done in 5 minutes")]
+    entries += [Entry("ours", 1, _figures(25.0)), Entry("shaky", 0, failure="died"), Entry("shaky", 1, _figures())]
+    ours, slow, shaky = table_rows(entries)
+    assert ours[list(COLUMNS).index("documents/s") + 1] == "3.00 (2.00–4.00)"
+    assert slow == ["slow", "not done in 5 minutes"]
+    assert shaky[0] == "shaky (1 failed)"
+    assert [row[0] for row in compared(entries, "ours")] == ["shaky"]
+
+
+def test_each_round_begins_with_another_contender_and_the_ceiling_follows_ours() -> None:
+    names = ["ours", "a", "b", "engine alone"]
+    assert [_order(names, turn) for turn in range(3)] == [
+        ["ours", "engine alone", "a", "b"],
+        ["a", "b", "ours", "engine alone"],
+        ["b", "ours", "engine alone", "a"],
+    ]
+
+
+def test_whole_valid_and_closed_are_told_apart() -> None:
     good = '{"kind":"order","urgent":true,"priority":1,"subject":"a","tags":[]}'
-    texts = [good, f"```json\n{good}\n```", good.replace("1", "12"), good[:-3], ""]
-    assert judged(texts, Note) == (3, 2)
+    texts = [good, good.replace("1", "12"), good[:-3], ""]
+    assert judged([*map(Answer, texts), Answer(good, is_marked=True)], Note) == Judgement(3, 1, 1)
 
 
 def test_a_contender_that_ends_without_a_result_says_how(tmp_path: Path) -> None:
     with pytest.raises(ContenderFailedError, match="KeyError: 'nobody'"):
         measure(_task(1, "nobody"), tmp_path / "run", {})
+
+
+def test_a_contender_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(ContenderTimeoutError, match="not done in 0 minutes"):
+        measure(_task(1, "nobody"), tmp_path / "run", {}, limit_s=0.01)
 
 
 def test_notes_do_not_depend_on_how_many_there_are() -> None:

@@ -14,16 +14,20 @@ from pathlib import Path
 
 import psutil
 
+from tests.bench.versus.figures import Figures
 from tests.bench.versus.task import Result, Task
 
-__all__ = ["ContenderFailedError", "Measured", "measure"]
+__all__ = ["ContenderFailedError", "ContenderTimeoutError", "Measured", "measure"]
 
 _EVERY_S = 2.0
-_LIMIT_S = 5400.0
 
 
 class ContenderFailedError(Exception):
     """A contender ended otherwise than with a result; the message is the end of what it printed."""
+
+
+class ContenderTimeoutError(ContenderFailedError):
+    """It was not done in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,26 @@ class Measured:
 
     task: Task
     result: Result
+    began_at: float
     wall_s: float
     peak_bytes: int
+
+    def figures(self) -> Figures:
+        """What the table is made of."""
+        result, moments = self.result, self.result.moments
+        return Figures(
+            documents=self.task.documents,
+            judgement=result.judgement,
+            start_s=moments.ready - self.began_at,
+            first_s=None if moments.first is None else moments.first - moments.ready,
+            working_s=moments.last - moments.ready,
+            wall_s=self.wall_s,
+            prompt_tokens=result.prompt_tokens,
+            cached_tokens=result.cached_tokens,
+            output_tokens=sum(result.output_tokens),
+            peak_bytes=self.peak_bytes,
+            seconds=result.seconds,
+        )
 
 
 class _Memory(threading.Thread):
@@ -68,21 +90,23 @@ class _Memory(threading.Thread):
         return self.peak_bytes
 
 
-def measure(task: Task, folder: Path, environment: dict[str, str]) -> Measured:
+def measure(task: Task, folder: Path, environment: dict[str, str], limit_s: float = 1800.0) -> Measured:
     """Does the task once.
 
     Args:
         task: what to do.
         folder: for the task's and the result's file and its log.
         environment: more variables for the process.
+        limit_s: the most it may take.
 
     Raises:
-        ContenderFailedError: it ended without a result, or not in time.
+        ContenderTimeoutError: it was not done in time.
+        ContenderFailedError: it ended without a result.
     """
     folder.mkdir(parents=True)
     asked, answered, log = folder / "task.json", folder / "result.json", folder / "log.txt"
     asked.write_text(json.dumps(asdict(task)))
-    started = time.perf_counter()
+    began_at, started = time.time(), time.perf_counter()
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.versus.child", str(asked), str(answered)],
@@ -94,17 +118,17 @@ def measure(task: Task, folder: Path, environment: dict[str, str]) -> Measured:
         memory = _Memory(process.pid)
         memory.start()
         try:
-            process.wait(_LIMIT_S)
+            process.wait(limit_s)
         except subprocess.TimeoutExpired as error:
-            raise ContenderFailedError(f"{task.contender}: not done in {_LIMIT_S:.0f} s") from error
+            raise ContenderTimeoutError(f"not done in {limit_s / 60:.0f} minutes") from error
         finally:
             peak_bytes = memory.stop()
             _end_group(process.pid)
     wall_s = time.perf_counter() - started
     if process.returncode or not answered.exists():
         tail = log.read_text(errors="replace")[-2000:]
-        raise ContenderFailedError(f"{task.contender}: exit code {process.returncode}; its log ends:\n{tail}")
-    return Measured(task, Result.read(answered), wall_s, peak_bytes)
+        raise ContenderFailedError(f"exit code {process.returncode}; its log ends:\n{tail}")
+    return Measured(task, Result.read(answered), began_at, wall_s, peak_bytes)
 
 
 def _end_group(pid: int) -> None:

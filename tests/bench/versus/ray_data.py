@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.dataset as ds
 import pyarrow.fs
 
-from tests.bench.versus.task import WORKLOADS, Result, Task, judged
+from tests.bench.versus.judge import Answer, judged
+from tests.bench.versus.task import WORKLOADS, Moments, Result, Task
 
 __all__ = ["file_system", "ray_data"]
 
@@ -27,13 +29,21 @@ def _prompts(task: Task) -> Any:
     return task.job().prompts
 
 
-def ray_data(task: Task, backend: str) -> Result:
+def ray_data(task: Task, guide: Mapping[str, Any]) -> Result:
     """A whole run, S3 to S3; chat, tokenise and detokenise stages are off, since prompts come as token ids.
 
     Ray is told of two CPUs more than there are, so that its reading and writing tasks do not wait for the engine's.
+    Its engine stage keeps 1.1 times `max_num_seqs` requests in the engine, and reads outputs as they grow: both are
+    its own ways.
+
+    Args:
+        task: what to do.
+        guide: vLLM's `structured_outputs_config`.
     """
     import ray
     from ray.data.llm import build_processor, vLLMEngineProcessorConfig
+
+    from tests.bench.versus.timed_stage import TimedStage
 
     cpus = os.cpu_count() or 1
     threads = {} if task.has_gpu else {"OMP_NUM_THREADS": str(cpus)}
@@ -41,9 +51,7 @@ def ray_data(task: Task, backend: str) -> Result:
     ray.data.DataContext.get_current().enable_progress_bars = False
     work = WORKLOADS[task.workload]
     job = task.job()
-    engine = {**task.engine, "disable_log_stats": True}
-    if backend != "auto":
-        engine["structured_outputs_config"] = {"backend": backend}
+    engine = {**task.engine, "disable_log_stats": True, "structured_outputs_config": dict(guide)}
     config = vLLMEngineProcessorConfig(
         model_source=task.model_folder,
         engine_kwargs=engine,
@@ -67,10 +75,13 @@ def ray_data(task: Task, backend: str) -> Result:
         return {"document_id": row["document_id"], "tokenized_prompt": ids, "sampling_params": sampling}
 
     def after(row: dict[str, Any]) -> dict[str, Any]:
-        names = ("document_id", "generated_text", "num_input_tokens", "num_generated_tokens")
+        names = ("document_id", "generated_text", "num_input_tokens", "num_generated_tokens", "ready_at", "done_at")
         return {name: row[name] for name in names}
 
     processor = build_processor(config, preprocess=before, postprocess=after)
+    name = "vLLMEngineStage"
+    # A copy: assigning to the stage would ask for its resources a second time.
+    processor.stages[name] = processor.get_stage_by_name(name).model_copy(update={"fn": TimedStage})
     files = file_system(task)
     rows = ray.data.read_parquet(task.input_uri.removeprefix("s3://"), filesystem=files)
     target = task.output_uri.removeprefix("s3://")
@@ -79,10 +90,10 @@ def ray_data(task: Task, backend: str) -> Result:
     made = ds.dataset(target.rstrip("/"), filesystem=files).to_table().to_pylist()
     by_id = {row["document_id"]: row for row in made}
     ordered = [by_id[document_id] for document_id in task.table()["document_id"].to_pylist()]
-    complete, valid = judged([row["generated_text"] for row in ordered], job.record)
+    done = [row["done_at"] for row in ordered]
     return Result(
-        complete,
-        valid,
-        sum(row["num_input_tokens"] for row in ordered),
-        [row["num_generated_tokens"] for row in ordered],
+        judgement=judged([Answer(row["generated_text"]) for row in ordered], job.record),
+        moments=Moments(min(row["ready_at"] for row in ordered), max(done), min(done)),
+        prompt_tokens=sum(row["num_input_tokens"] for row in ordered),
+        output_tokens=[row["num_generated_tokens"] for row in ordered],
     )

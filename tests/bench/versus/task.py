@@ -1,27 +1,26 @@
-"""What every contender is given and gives back: the same documents, prompts, engine and rules for counting."""
+"""What every contender is given and gives back: the same documents, prompts and engine."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ValidationError
 
 from pipeline.core.sections import GuideName
 from pipeline.core.spec import JobSpec
-from pipeline.run.parse import strip_fence
 from pipeline.run.preflight import Job, prepare_job
 from tests.bench.job import CHECKOUT, bench_spec
 from tests.bench.receipts import DATA, EXAMPLES
+from tests.bench.versus.judge import Judgement
 from tests.bench.versus.note import notes
 
-__all__ = ["WORKLOADS", "Result", "Task", "Workload", "is_valid", "judged"]
+__all__ = ["WORKLOADS", "Moments", "Result", "Task", "Workload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,44 +125,37 @@ class Task:
         return lengths
 
 
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When a contender could take its first request, and when it had its results, in seconds of the clock on the wall.
+
+    `first` is None where all results come at once.
+    """
+
+    ready: float
+    last: float
+    first: float | None = None
+
+
 @dataclass(slots=True)
 class Result:
-    """What a contender made: `complete` counts whole JSON texts, `valid` those that satisfy the record type."""
+    """What a contender made, and when; the engine alone makes nothing to be judged."""
 
-    complete: int = 0
-    valid: int = 0
-    prompt_tokens: int = 0
-    output_tokens: list[int] = field(default_factory=list)
-    """A document, in the order of the documents; of all attempts."""
+    judgement: Judgement | None
+    moments: Moments
+    prompt_tokens: int
+    output_tokens: list[int]
+    """A document, in the order of the documents; of all attempts, end tokens among them."""
+    cached_tokens: int | None = None
+    """Prompt tokens that the prefix cache served; None where the contender does not say."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """What the contender says of itself, by name."""
+    """What the contender says of itself, by name, summed over documents whose times overlap."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)))
 
     @classmethod
     def read(cls, path: Path) -> Result:
-        return cls(**json.loads(path.read_text()))
-
-
-def judged(texts: Iterable[str], record: type[BaseModel]) -> tuple[int, int]:
-    """How many texts are whole JSON, and how many satisfy the record type; a fence around a text is forgiven."""
-    complete = valid = 0
-    for text in texts:
-        bare = strip_fence(text)
-        try:
-            json.loads(bare)
-        except ValueError:
-            continue
-        complete += 1
-        valid += is_valid(bare, record)
-    return complete, valid
-
-
-def is_valid(text: str, record: type[BaseModel]) -> bool:
-    """Whether the text is JSON that the record type takes."""
-    try:
-        record.model_validate_json(text)
-    except ValidationError:
-        return False
-    return True
+        stored = json.loads(path.read_text())
+        judgement = None if stored["judgement"] is None else Judgement(**stored["judgement"])
+        return cls(**{**stored, "judgement": judgement, "moments": Moments(**stored["moments"])})
