@@ -4,7 +4,8 @@
 known answer.  Beside ours, with and without the reserve: stock guides, prompt + validate + retry (attempts share a
 budget), and repair of cut-off JSON.  No field is extractive here, and the prompt is the same for all.  It prints the
 share of complete records, the share marked as shaped by the budget, F1 over the fields of all records and of those
-without a mark, and the tokens taken.  Greedy, but for second attempts.
+without a mark, and the tokens taken.  Greedy, but for second attempts.  Those without a guide stop after the record,
+and the first object of what they said is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,11 @@ from pipeline.run.in_process import extractor_of, local_engine, with_spec
 from pipeline.run.intake import Row
 from pipeline.run.preflight import Job, prepare_job
 from pipeline.storage.arrow import outcomes_table, record_schema
+from schemas.scanned_receipt import ScannedReceipt
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 from tests.bench.receipts import DATA, EXAMPLES, MODELS
+from tests.bench.unguided import Unguided, outcome_of
 
 MULTIPLES = (1.0, 1.2, 1.5, 2.0)
 RETRY_TEMPERATURE = 0.7
@@ -59,6 +62,7 @@ class System:
     guide: str
     truncation: dict[str, Any]
     retries: bool = False
+    repairs: bool = False
 
 
 SYSTEMS = (
@@ -68,7 +72,7 @@ SYSTEMS = (
     System("outlines", "outlines", {"policy": "reject"}),
     System("no guide", "none", {"policy": "reject"}),
     System("validate, retry", "none", {"policy": "reject"}, retries=True),
-    System("repair", "none", {"policy": "salvage"}),
+    System("repair", "none", {"policy": "reject"}, repairs=True),
 )
 
 
@@ -89,6 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--limit", type=int, default=32, help="receipts, from the first")
     parser.add_argument("--model", choices=sorted(MODELS), default="gemma")
+    parser.add_argument(
+        "--systems", default=";".join(system.name for system in SYSTEMS), help="names, with `;` between"
+    )
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     chosen = parser.parse_args(arguments)
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
@@ -97,10 +105,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     results: list[Result] = []
-    for guide in dict.fromkeys(system.guide for system in SYSTEMS):
-        systems = [system for system in SYSTEMS if system.guide == guide]
-        results += asyncio.run(_with_engine(model, guide, systems, table))
-    _print(sorted(results, key=lambda result: result.multiple), table, chosen.model)
+    asked = [system for system in SYSTEMS if system.name in chosen.systems.split(";")]
+    for guide in dict.fromkeys(system.guide for system in asked):
+        systems = [system for system in asked if system.guide == guide]
+        if guide == "none":
+            results += _without_guide(model, systems, table)
+        else:
+            results += asyncio.run(_with_engine(model, guide, systems, table))
+    results.sort(key=lambda result: result.multiple)
+    lines = [_line(result, record_schema(ScannedReceipt), table) for result in results]
+    title = f"{table.num_rows} receipts, {chosen.model}: budgets of 1 to 2 times each answer's own tokens"
+    _print(lines, title)
+    if chosen.out:
+        chosen.out.write_text(json.dumps({"title": title, "lines": [asdict(line) for line in lines]}))
     return 0
 
 
@@ -167,28 +184,64 @@ async def _measured(
 async def _document(
     job: Job, engine: Engine, system: System, row: Row, budget: int, tokenising: ThreadPoolExecutor
 ) -> tuple[Outcome, int]:
-    """One document's outcome, and the tokens of all attempts, which share the budget.
+    """One document's outcome and its tokens.  A budget below the least record makes none; ours says so unasked."""
+    if job.guide is not None and budget < job.guide.least_tokens:
+        return Outcome(row.content.document_id, Status.TRUNCATED, Cause.BUDGET, raw=""), 0
+    spec = job.spec.model_copy(
+        update={"decoding": job.spec.decoding.model_copy(update={"max_tokens": budget, "temperature": 0.0})}
+    )
+    extractor = extractor_of(with_spec(job, spec), engine, tokenising)
+    found: Extracted = await extractor.extract(row, f"{system.name}-{row.index}")
+    return found.outcome, found.outcome.output_tokens or 0
 
-    A budget below the least record makes no record; ours says so before it asks.
-    """
-    spent = 0
-    outcome = None
+
+def _without_guide(model: Path, systems: Sequence[System], table: pa.Table) -> list[Result]:
+    """All budgets of the systems that only ask, by one plain engine."""
+    job = prepare_job(_spec(model, "none", {"policy": "reject"}), CHECKOUT)
+    rows = table.to_pylist()
+    ids = [row["document_id"] for row in rows]
+    prompts = [job.prompts.build(row["text"]).ids for row in rows]
+    lengths = [_answer_tokens(job, row) for row in rows]
+    found = []
+    with Unguided(model, dict(job.spec.model.engine)) as engine:
+        for system, multiple in product(systems, MULTIPLES):
+            started = time.perf_counter()
+            budgets = [math.ceil(multiple * length) for length in lengths]
+            outcomes, tokens = _asked(job, engine, system, ids, prompts, budgets)
+            found.append(Result(multiple, system.name, outcomes, tokens, time.perf_counter() - started))
+            print(f"{system.name:>16} {multiple:.1f}x  {found[-1].wall_s:.0f} s", file=sys.stderr)
+    return found
+
+
+def _asked(
+    job: Job,
+    engine: Unguided,
+    system: System,
+    ids: Sequence[str],
+    prompts: Sequence[list[int]],
+    budgets: Sequence[int],
+) -> tuple[tuple[Outcome, ...], int]:
+    """The outcomes, and the tokens of all attempts, which share the budget."""
+    outcomes: dict[int, Outcome] = {}
+    left = list(budgets)
     for attempt in range(ATTEMPTS if system.retries else 1):
-        left = budget - spent
-        if job.guide is not None and left < job.guide.least_tokens:
-            return Outcome(row.content.document_id, Status.TRUNCATED, Cause.BUDGET, raw=""), spent
-        if left < 1:
+        asked = [
+            index
+            for index in range(len(ids))
+            if left[index] and (index not in outcomes or outcomes[index].status not in RECORD_STATUSES)
+        ]
+        if not asked:
             break
-        decoding = {"max_tokens": left, "temperature": RETRY_TEMPERATURE if attempt else 0.0, "seed": attempt}
-        spec = job.spec.model_copy(update={"decoding": job.spec.decoding.model_copy(update=decoding)})
-        extractor = extractor_of(with_spec(job, spec), engine, tokenising)
-        found: Extracted = await extractor.extract(row, f"{system.name}-{row.index}-{attempt}")
-        spent += found.outcome.output_tokens or 0
-        outcome = found.outcome
-        if outcome.status in RECORD_STATUSES:
-            break
-    assert outcome is not None
-    return outcome, spent
+        said = engine.ask(
+            [prompts[index] for index in asked],
+            [left[index] for index in asked],
+            temperature=RETRY_TEMPERATURE if attempt else 0.0,
+            seed=attempt,
+        )
+        for index, answer in zip(asked, said, strict=True):
+            outcomes[index] = outcome_of(ids[index], answer, job, left[index], is_repaired=system.repairs)
+            left[index] -= answer.tokens
+    return tuple(outcomes[index] for index in range(len(ids))), sum(budgets) - sum(left)
 
 
 def _f1(outcomes: Sequence[Outcome], schema: pa.Schema, gold: pa.Table) -> float | None:
@@ -203,34 +256,57 @@ def _f1(outcomes: Sequence[Outcome], schema: pa.Schema, gold: pa.Table) -> float
     return 2 * sum(score.normalised for score in scores) / (sum(score.with_value for score in scores) + known)
 
 
-def _print(results: Sequence[Result], gold: pa.Table, model: str) -> None:
-    from schemas.scanned_receipt import ScannedReceipt
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table: shares of all receipts, and F1 of all records and of those without a mark."""
 
-    schema = record_schema(ScannedReceipt)
-    title = f"{gold.num_rows} receipts, {model}: budgets of 1 to 2 times each answer's own tokens"
+    multiple: float
+    system: str
+    complete: float
+    marked: float
+    f1: float
+    f1_unmarked: float | None
+    unmarked: int
+    tokens: int
+    wall_s: float
+
+
+def _line(result: Result, schema: pa.Schema, gold: pa.Table) -> Line:
+    count = len(result.outcomes)
+    whole = [outcome for outcome in result.outcomes if outcome.status in RECORD_STATUSES]
+    clean = [outcome for outcome in whole if outcome.status is Status.VALID]
+    return Line(
+        result.multiple,
+        result.system,
+        len(whole) / count,
+        (len(whole) - len(clean)) / count,
+        _f1(result.outcomes, schema, gold) or 0.0,
+        _f1(clean, schema, gold),
+        len(clean),
+        result.tokens,
+        result.wall_s,
+    )
+
+
+def _print(lines: Sequence[Line], title: str) -> None:
     table = Table(title=title, title_justify="left")
     for name in ("budget", "system", "complete", "marked", "F1", "F1 unmarked", "unmarked", "tokens", "seconds"):
         table.add_column(name, justify="left" if name == "system" else "right")
     before = None
-    for result in results:
-        if before is not None and before != result.multiple:
+    for line in lines:
+        if before is not None and before != line.multiple:
             table.add_section()
-        before = result.multiple
-        count = len(result.outcomes)
-        whole = [outcome for outcome in result.outcomes if outcome.status in RECORD_STATUSES]
-        marked = [outcome for outcome in whole if outcome.status is Status.CLOSED]
-        clean = [outcome for outcome in whole if outcome.status is Status.VALID]
-        clean_f1 = _f1(clean, schema, gold)
+        before = line.multiple
         table.add_row(
-            f"{result.multiple:.1f}x",
-            result.system,
-            f"{len(whole) / count:.0%}",
-            f"{len(marked) / count:.0%}",
-            f"{_f1(result.outcomes, schema, gold) or 0:.3f}",
-            "–" if clean_f1 is None else f"{clean_f1:.3f}",
-            f"{len(clean)}",
-            str(result.tokens),
-            f"{result.wall_s:.0f}",
+            f"{line.multiple:.1f}x",
+            line.system,
+            f"{line.complete:.0%}",
+            f"{line.marked:.0%}",
+            f"{line.f1:.3f}",
+            "–" if line.f1_unmarked is None else f"{line.f1_unmarked:.3f}",
+            str(line.unmarked),
+            str(line.tokens),
+            f"{line.wall_s:.0f}",
         )
     Console(width=120).print(table)
 

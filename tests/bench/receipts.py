@@ -2,16 +2,19 @@
 
 `python -m tests.bench.receipts --limit 96` runs whole jobs (S3 server, local Ray, vLLM on CPU) over the receipts of the
 ICDAR 2019 SROIE challenge and prints statuses, tokens, and fields right of the answers given.  Greedy, so that a run
-repeats.
+repeats.  The unguided variant is no job of ours but vLLM alone, which stops after the record; the first object counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +26,21 @@ from rich.table import Table
 from demo.models import default_cache, gemma_folder, smollm2_folder
 from demo.s3 import S3Server
 from pipeline.core.outcome import Status
+from pipeline.core.spec import JobSpec
+from pipeline.report.documents import FieldScore
 from pipeline.report.model import Report
+from pipeline.report.scores import KnownAnswers
+from pipeline.storage.arrow import outcomes_table, record_schema
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
+from tests.bench.unguided import Unguided, outcome_of
 
 DATA = CHECKOUT.parent / "shared" / "data" / "receipts" / "receipts.parquet"
 MODELS = {"smollm2": smollm2_folder, "gemma": gemma_folder}
 AT_ONCE = 32
+FREE = "free"
 VARIANTS: dict[str, dict[str, Any]] = {
-    "free": {"guide": "none"},
+    FREE: {"guide": "none"},
     "schema": {"guide": "recordmill", "extractive": False},
     "extractive": {"guide": "recordmill", "extractive": True},
 }
@@ -67,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", choices=sorted(MODELS), default="smollm2")
     parser.add_argument("--variants", default="free,schema,extractive")
     parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     chosen = parser.parse_args(arguments)
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
@@ -81,21 +91,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pq.write_table(table.select(["document_id", "text"]), sink, row_group_size=64)
         server.client().put_object(Bucket="bench", Key="receipts/receipts.parquet", Body=sink.getvalue().to_pybytes())
         rows = [
-            (name, *_run(server, model, name, chosen.max_tokens, table)) for name in str(chosen.variants).split(",")
+            _run(_spec(server, model, name, chosen.max_tokens), name, table) for name in str(chosen.variants).split(",")
         ]
     _print(rows, table.num_rows, chosen.model)
+    if chosen.out:
+        chosen.out.write_text(json.dumps({"model": chosen.model, "variants": [asdict(row) for row in rows]}))
     return 0
 
 
-def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.Table) -> tuple[Report, float]:
-    from pipeline.report.write import build_report, score_run, write_report
-    from pipeline.run.job import run
-    from pipeline.run.plan import load_plan
-    from pipeline.storage.layout import RunLayout
-    from pipeline.storage.store import open_store
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One variant's figures.  `right` has for each field the values that are exactly right, and right as normalised."""
 
+    variant: str
+    documents: int
+    counts: dict[str, int]
+    right: dict[str, tuple[int, int]]
+    output_tokens: int
+    wall_s: float
+
+
+def _spec(server: S3Server, model: Path, variant: str, max_tokens: int) -> JobSpec:
     decoding = VARIANTS[variant]
-    spec = bench_spec(
+    return bench_spec(
         f"receipts-{variant}",
         record="schemas.scanned_receipt:ScannedReceipt",
         prompt={"template": "prompts/scanned_receipt.j2", "examples": EXAMPLES},
@@ -108,6 +126,50 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
         cluster={"engines": 1, "gpus_per_engine": 0, "cpus_per_engine": os.cpu_count(), "concurrency": AT_ONCE},
         s3={"endpoint_url": server.endpoint_url, "region": server.environment()["AWS_DEFAULT_REGION"]},
     )
+
+
+def _run(spec: JobSpec, variant: str, gold: pa.Table) -> Row:
+    if variant == FREE:
+        return _free(spec, gold)
+    report, wall_s = _job(spec, variant, gold)
+    counts: Counter[str] = Counter()
+    for item in report.counts:
+        counts[str(item.status)] += item.documents
+    return Row(variant, gold.num_rows, dict(counts), _right(report.scores), report.tokens.output_tokens, wall_s)
+
+
+def _right(scores: Sequence[FieldScore]) -> dict[str, tuple[int, int]]:
+    return {score.field: (score.exact, score.normalised) for score in scores}
+
+
+def _free(spec: JobSpec, gold: pa.Table) -> Row:
+    """vLLM alone, from its start to its end."""
+    from pipeline.run.preflight import prepare_job
+
+    started = time.perf_counter()
+    job = prepare_job(spec, CHECKOUT)
+    budget = spec.decoding.max_tokens
+    with Unguided(spec.model.name, dict(spec.model.engine)) as engine:
+        prompts = [job.prompts.build(text).ids for text in gold["text"].to_pylist()]
+        said = engine.ask(prompts, [budget] * len(prompts))
+    named = zip(gold["document_id"].to_pylist(), said, strict=True)
+    outcomes = [outcome_of(document_id, answer, job, budget) for document_id, answer in named]
+    wall_s = time.perf_counter() - started
+    schema = record_schema(job.record)
+    scores = KnownAnswers(gold, schema, date_order="dmy").score(
+        outcomes_table(outcomes, schema, attempt="bench", engine="bench")
+    )
+    counts = Counter(str(outcome.status) for outcome in outcomes)
+    return Row(FREE, gold.num_rows, dict(counts), _right(scores), sum(answer.tokens for answer in said), wall_s)
+
+
+def _job(spec: JobSpec, variant: str, gold: pa.Table) -> tuple[Report, float]:
+    from pipeline.report.write import build_report, score_run, write_report
+    from pipeline.run.job import run
+    from pipeline.run.plan import load_plan
+    from pipeline.storage.layout import RunLayout
+    from pipeline.storage.store import open_store
+
     started = time.perf_counter()
     result = run(spec, base=CHECKOUT)
     wall_s = time.perf_counter() - started
@@ -123,23 +185,20 @@ def _run(server: S3Server, model: Path, variant: str, max_tokens: int, gold: pa.
     return report, wall_s
 
 
-def _print(rows: Sequence[tuple[str, Report, float]], documents: int, model: str) -> None:
-    fields = [score.field for score in rows[0][1].scores]
+def _print(rows: Sequence[Row], documents: int, model: str) -> None:
+    fields = list(rows[0].right)
     table = Table(title=f"{documents} receipts, {model}: fields right (exact / normalised)", title_justify="left")
     for name in ("variant", *map(str, Status), *fields, "sum", "output tokens", "documents/s"):
         table.add_column(name, justify="left" if name == "variant" else "right")
-    for name, report, wall_s in rows:
-        counts: dict[str, int] = {}
-        for item in report.counts:
-            counts[str(item.status)] = counts.get(str(item.status), 0) + item.documents
-        scored = {score.field: score for score in report.scores}
+    for row in rows:
+        exact, normalised = map(sum, zip(*row.right.values(), strict=True))
         table.add_row(
-            name,
-            *(str(counts.get(str(status), 0)) for status in Status),
-            *(f"{scored[field].exact} / {scored[field].normalised}" for field in fields),
-            f"{sum(score.exact for score in report.scores)} / {sum(score.normalised for score in report.scores)}",
-            str(report.tokens.output_tokens),
-            f"{documents / wall_s:.2f}",
+            row.variant,
+            *(str(row.counts.get(str(status), 0)) for status in Status),
+            *("{} / {}".format(*row.right[field]) for field in fields),
+            f"{exact} / {normalised}",
+            str(row.output_tokens),
+            f"{documents / row.wall_s:.2f}",
         )
     Console(width=200).print(table)
 

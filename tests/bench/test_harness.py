@@ -15,6 +15,7 @@ import pytest
 from tests.bench.child import Child, limit_memory
 from tests.bench.heading import versions
 from tests.bench.maskbench import Answer, Result, main
+from tests.bench.unguided import first_object
 from tests.bench.vocabularies import byte_vocabulary
 
 
@@ -106,3 +107,17 @@ def test_the_version_of_vllm_is_found_whichever_distribution_it_came_in(
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     assert versions("vllm", "numpy") == {distribution: "1", "numpy": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ('{"a": 1}', '{"a": 1}'),
+        ('\n {"a": {"b": "}"}}\n\nReceipt:\nB {"a": 2}', '{"a": {"b": "}"}}'),
+        ('Sure!\n```json\n{"a": 1}\n```\nAnything else?', '{"a": 1}'),
+        ('```\n{"a": 1, "b', '{"a": 1, "b'),
+        (" none ", "none"),
+    ],
+)
+def test_of_an_unguided_text_the_first_object_is_taken(text: str, first: str) -> None:
+    assert first_object(text) == first

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.run.parse import strip_fence
+from tests.bench.unguided import Unguided
 from tests.bench.versus.judge import Answer, is_valid, judged
 from tests.bench.versus.ray_data import file_system
 from tests.bench.versus.task import WORKLOADS, Moments, Result, Task
@@ -54,26 +54,29 @@ def plain_loop(task: Task) -> Result:
 
 
 def validate_and_retry(task: Task) -> Result:
-    """No guide: ask, validate with Pydantic, and ask again at a higher temperature, three times at most."""
-    from vllm import SamplingParams
+    """No guide: ask, validate with Pydantic, and ask again at a higher temperature, three times at most.
 
+    It stops after the record, and takes the first object of what was said.
+    """
     job = task.job()
     work = WORKLOADS[task.workload]
-    llm = _llm(task)
-    _generate(llm, [job.prompts.build("").ids], SamplingParams(max_tokens=1))
+    engine = Unguided(task.model_folder, task.engine)
+    engine.ask([job.prompts.build("").ids], [1])
     ready = time.time()
     table = _read(task)
     prompts = [job.prompts.build(text).ids for text in table["text"].to_pylist()]
     texts, lengths = [""] * len(prompts), [0] * len(prompts)
     waiting = list(range(len(prompts)))
     for attempt in range(ATTEMPTS):
-        params = SamplingParams(
-            temperature=RETRY_TEMPERATURE if attempt else 0.0, max_tokens=work.max_tokens, seed=attempt
+        said = engine.ask(
+            [prompts[index] for index in waiting],
+            [work.max_tokens] * len(waiting),
+            temperature=RETRY_TEMPERATURE if attempt else 0.0,
+            seed=attempt,
         )
-        outputs = _generate(llm, [prompts[index] for index in waiting], params)
-        for index, output in zip(waiting, outputs, strict=True):
-            texts[index] = strip_fence(output.outputs[0].text)
-            lengths[index] += len(output.outputs[0].token_ids)
+        for index, answer in zip(waiting, said, strict=True):
+            texts[index] = answer.text
+            lengths[index] += answer.tokens
         waiting = [index for index in waiting if not is_valid(texts[index], job.record)]
         if not waiting:
             break
