@@ -46,15 +46,15 @@ BENCHMARKS = (
         "versus-receipts",
         "Whole jobs beside Ray Data LLM and others: real receipts",
         "versus",
-        ("--contenders", "ours;ours, extractive;Ray Data LLM;LLM.generate;validate and retry;engine alone"),
+        ("--repeats", "3"),
     ),
     Benchmark(
         "versus-notes",
         "The same where the model costs next to nothing: short notes, random weights",
         "versus",
         (
-            *("--workload", "notes", "--documents", "2000"),
-            *("--contenders", "ours;Ray Data LLM;LLM.generate;engine alone"),
+            *("--workload", "notes", "--repeats", "3", "--contenders"),
+            "ours;Ray Data LLM;Ray Data LLM, compact;Ray Data LLM, outlines;LLM.generate;engine alone",
         ),
     ),
     Benchmark("masks", "What a mask costs", "masks", ("--timeout", "60")),
