@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(chosen.threads)
-    print_heading("apply", arguments, "vllm", "xgrammar", "torch", "numpy")
+    print_heading("apply", chosen, "vllm", "xgrammar", "torch", "numpy")
     print(f"{'requests':>8} {'ids':>8} {'masks':6} {'vLLM ms':>9} {'ours ms':>9} {'ratio':>6}")
     for requests, ids in _SHAPES:
         for name, masks in _masks(requests, ids).items():

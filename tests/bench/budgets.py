@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
     set_bench_environment(cache_gib=2)
-    print_heading("budgets", arguments, "vllm", "xgrammar", "outlines_core", "pydantic")
+    print_heading("budgets", chosen, "vllm", "xgrammar", "outlines_core", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     results: list[Result] = []

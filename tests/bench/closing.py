@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args(arguments)
     set_bench_environment()
-    print_heading("closing", arguments, "vllm", "pydantic")
+    print_heading("closing", chosen, "vllm", "pydantic")
     return asyncio.run(_run(chosen.documents, chosen.record, chosen.seed))
 
 

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--max-tokens", type=int, default=256)
     chosen = parser.parse_args(arguments)
     set_bench_environment()
-    print_heading("drafts", arguments, "vllm", "pydantic")
+    print_heading("drafts", chosen, "vllm", "pydantic")
     table = Table(title=f"{chosen.documents} documents, {chosen.at_once} at once, drafts of {chosen.drafts} at most")
     for name in ("record type", "tokens", "steps", "with drafts", "saved", "seconds", "with drafts", "the same"):
         table.add_column(name, justify="left" if name == "record type" else "right")

@@ -1,22 +1,68 @@
-"""What each benchmark prints first: the command that was typed, and what it ran on."""
+"""What each benchmark prints first: its command with every default written out, and what it runs on."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
+import os
 import platform
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from pipeline.engine.vllm_names import vllm_distribution
 
-__all__ = ["print_heading", "versions"]
+__all__ = ["command_of", "heading", "machine", "print_heading", "versions"]
 
 
-def print_heading(name: str, arguments: Sequence[str] | None, *distributions: str) -> None:
-    """The command line of `python -m tests.bench.<name>`, and the versions of Python and of what it depends on."""
-    print(f"command  python -m tests.bench.{name}", *(arguments or sys.argv[1:]))
-    found = (f"{name} {version}" for name, version in versions(*distributions).items())
-    print("versions", f"python {platform.python_version()}", *found, platform.platform())
+def heading(name: str, options: argparse.Namespace | Sequence[str] | None, *distributions: str) -> dict[str, str]:
+    """The command, the machine, and the versions of Python and of what the benchmark depends on."""
+    found = (f"{distribution} {version}" for distribution, version in versions(*distributions).items())
+    return {
+        "command": command_of(name, options),
+        "machine": machine(),
+        "versions": ", ".join((f"python {platform.python_version()}", *found, platform.platform())),
+    }
+
+
+def print_heading(name: str, options: argparse.Namespace | Sequence[str] | None, *distributions: str) -> None:
+    """The same, a line each."""
+    for key, value in heading(name, options, *distributions).items():
+        print(f"{key:8} {value}")
+
+
+def command_of(name: str, options: argparse.Namespace | Sequence[str] | None) -> str:
+    """What to type for the same run again: `python -m tests.bench.<name>` with all that holds, defaults too.
+
+    Of a command that tells its arguments only, and no parsed options, those, or else what was typed.
+    """
+    words = ["python", "-m", f"tests.bench.{name}"]
+    if not isinstance(options, argparse.Namespace):
+        return shlex.join([*words, *(sys.argv[1:] if options is None else options)])
+    for key, value in vars(options).items():
+        words += _words(f"--{key.replace('_', '-')}", value)
+    return shlex.join(words)
+
+
+def _words(option: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    return [option, *map(str, value if isinstance(value, list) else [value])]
+
+
+def machine() -> str:
+    """Processor, cores, memory and system, without names of hosts."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{os.cpu_count()} cores of {next(models, platform.machine())}, {gigabytes:.0f} GiB of memory, "
+        f"{platform.system()} {platform.machine()}"
+    )
 
 
 def versions(*distributions: str) -> dict[str, str]:

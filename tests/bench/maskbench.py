@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
 import sys
 import time
@@ -23,14 +22,16 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tests.bench.child import Child
+from tests.bench.data import maskbench_file
+from tests.bench.heading import heading
 from tests.bench.maskbench_child import serve
-from tests.bench.maskbench_report import print_report
+from tests.bench.maskbench_report import print_report, summary
 from tests.soundness.ordering import in_declared_order
 
 __all__ = ["Answer", "Result", "SchemaCase", "main", "read_cases"]
 
 _WRITTEN_EVERY = 50
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "maskbench" / "maskbench.parquet"
+DATA = maskbench_file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +153,12 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     cases = read_cases(arguments.data, sample=arguments.sample, seed=arguments.seed)
     document: dict[str, Any] = {
-        "command": " ".join(["python -m tests.bench.maskbench", *(sys.argv[1:] if argv is None else argv)]),
-        "machine": f"{platform.machine()} {platform.system()} {platform.release()}",
+        **heading("maskbench", arguments, "outlines_core", "xgrammar", "llguidance", "numpy", "numba"),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "arguments": {key: str(value) for key, value in vars(arguments).items()},
+        "summary": {},
         "engines": {},
     }
+    print("\n".join(f"{key:8} {document[key]}" for key in ("command", "machine", "versions")))
     print(
         f"{len(cases)} schemas; instances as compact JSON, keys in declared order or as written; {arguments.vocabulary}"
     )
@@ -168,6 +169,7 @@ def main(argv: list[str] | None = None) -> int:
         for result in _run_engine(name, cases, arguments):
             results.append(result)
             answers.append(asdict(result))
+            document["summary"][name] = summary(results)
             if arguments.out and (len(results) % _WRITTEN_EVERY == 0 or len(results) == len(cases)):
                 arguments.out.write_text(json.dumps(document))
         print_report(name, results, is_listing=arguments.list)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from tests.bench.child import Child
-from tests.bench.heading import versions
+from tests.bench.heading import heading
 from tests.bench.masks_child import serve
 from tests.bench.records import MODELS, RECEIPTS
 
@@ -81,17 +80,6 @@ def _print(vocabulary: str, models: list[str], by_engine: dict[str, dict[str, An
             print(_row(engine, results[model], ours))
 
 
-def _machine() -> str:
-    model = "unknown processor"
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
-    )
-
-
 def main(argv: list[str] | None = None) -> int:
     """Prints a table for each vocabulary; JSON with `--out`."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.masks", description=__doc__)
@@ -106,9 +94,7 @@ def main(argv: list[str] | None = None) -> int:
         os.environ.setdefault(variable, "1")
     models = [name.replace(";", ",") for name in arguments.models.split(",")]
     document: dict[str, Any] = {
-        "command": " ".join(["python -m tests.bench.masks", *(sys.argv[1:] if argv is None else argv)]),
-        "machine": _machine(),
-        "versions": versions("outlines_core", "xgrammar", "llguidance", "vllm", "numpy", "numba"),
+        **heading("masks", arguments, "outlines_core", "xgrammar", "llguidance", "vllm", "numpy", "numba"),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "records": "of real receipts" if RECEIPTS.exists() else "built in",
         "vocabularies": {},

@@ -172,9 +172,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--shard-rows", type=int, default=1000)
     options = parser.parse_args(arguments)
-    print_heading("memory", arguments, "ray", "pyarrow")
     if options.megabytes is None:
         options.megabytes = 50.0 if options.case == "document" else 2000.0
+    print_heading("memory", options, "ray", "pyarrow")
     with tempfile.TemporaryDirectory(prefix="recordmill-memory-") as scratch:
         _written(options, Path(scratch) / "in")
         spec = job(

@@ -31,11 +31,12 @@ from pipeline.report.documents import FieldScore
 from pipeline.report.model import Report
 from pipeline.report.scores import KnownAnswers
 from pipeline.storage.arrow import outcomes_table, record_schema
+from tests.bench.data import receipts_file
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 from tests.bench.unguided import Unguided, outcome_of
 
-DATA = CHECKOUT.parent / "shared" / "data" / "receipts" / "receipts.parquet"
+DATA = receipts_file()
 MODELS = {"smollm2": smollm2_folder, "gemma": gemma_folder}
 AT_ONCE = 32
 FREE = "free"
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.data.exists():
         parser.error(f"{chosen.data} is not there; --data names the receipts")
     set_bench_environment(cache_gib=2)
-    print_heading("receipts", arguments, "vllm", "ray", "pydantic")
+    print_heading("receipts", chosen, "vllm", "ray", "pydantic")
     table = pq.read_table(chosen.data).slice(0, chosen.limit)
     model = MODELS[chosen.model](default_cache())
     with S3Server() as server:

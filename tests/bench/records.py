@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal
 import pyarrow.parquet as pq
 from pydantic import BaseModel, Field, HttpUrl
 
+from tests.bench.data import receipts_file
+
 __all__ = ["MODELS", "RECEIPTS", "records_of"]
 
-RECEIPTS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "receipts" / "receipts.parquet"
+RECEIPTS = receipts_file()
 
 Money = Annotated[Decimal, Field(max_digits=10, decimal_places=2, ge=0)]
 Name = Annotated[str, Field(min_length=1, max_length=80)]

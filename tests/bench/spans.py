@@ -3,7 +3,7 @@
 `python -m tests.bench.spans`
 
 One process, one thread, median and slowest of several runs after one to warm up.  The receipts are in
-`../shared/data/receipts` and are left out where a checkout has none.
+a folder of their own (`tests.bench.data`) and are left out where there are none.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pipeline.decoding.span_document import SpanView
 from pipeline.spans import SpanFinder, folded
 from pipeline.spans.views import spelt
 from schemas.scanned_receipt import ScannedReceipt
+from tests.bench.heading import print_heading
 from tests.bench.receipts import MODELS
 from tests.bench.records import RECEIPTS
 
@@ -179,9 +180,11 @@ def _walk(guide: Guide, document: SpanDocument, rng: random.Random, times: dict[
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.spans", description=__doc__)
     parser.add_argument("--only", choices=("times", "steps", "reach"), help="one of the tables")
-    chosen = parser.parse_args(arguments).only
+    options = parser.parse_args(arguments)
+    chosen = options.only
+    print_heading("spans", options, "numpy", "numba")
     for name, table in (("times", _print_times), ("steps", _print_steps), ("reach", _print_reach)):
         if chosen in (None, name):
             table()

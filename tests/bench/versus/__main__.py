@@ -66,8 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--contenders: {CEILING} repeats what {OURS} wrote; name both")
     model = chosen.model or _MODEL[chosen.workload]
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
+    chosen.model, chosen.documents = model, documents
     _set_environment(has_gpu=chosen.gpu)
-    print_heading("versus", arguments, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
+    print_heading("versus", chosen, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
     given = _Given(chosen.workload, str(folder.resolve()), chosen.gpu, chosen.load_format, documents)
     entries: list[Entry] = []
     title = f"{documents} {chosen.workload}, {folder.name}, {os.cpu_count()} CPUs{', 1 GPU' * chosen.gpu}"
