@@ -55,7 +55,7 @@ test: lint ## Run every check and every test, save the long ones marked `soak`; 
 soak: setup-dev ## Run under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-bench: $(VENV)/.stamp-bench models ## Run every benchmark (three hours) and write docs/benchmarks.md; ARGS are options, such as `--only masks`.
+bench: $(VENV)/.stamp-bench models ## Run every benchmark (four hours) and write docs/benchmarks.md; ARGS are options, such as `--only masks`.
 	@$(BIN)/python -m demo.models gemma
 	@$(BIN)/python -m tests.bench $(ARGS)
 

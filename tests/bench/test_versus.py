@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.bench import gpu
-from tests.bench.__main__ import BENCHMARKS, Benchmark
+from tests.bench.catalogue import BENCHMARKS, Benchmark
 from tests.bench.versus.__main__ import _order
 from tests.bench.versus.figures import COLUMNS, Figures, ratios
 from tests.bench.versus.judge import Answer, Judgement, judged
@@ -121,7 +121,7 @@ def test_every_benchmark_of_the_page_takes_its_arguments(item: Benchmark, monkey
     module = importlib.import_module(f"{name}.__main__" if item.module == "versus" else name)
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
     with pytest.raises(_ParsedError):
-        module.main([*item.arguments])
+        module.main([*item.arguments, *(["--out", "figures.json"] if item.has_figures else [])])
 
 
 def test_what_a_gpu_can_show_is_all_run_and_the_first_failure_is_the_code(

@@ -1,0 +1,190 @@
+"""Our goals, and what the stored figures say of each."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.bench.versus.figures import Figures, ratios
+from tests.bench.versus.table import Entry
+
+__all__ = ["GOALS", "Goal", "Reached"]
+
+_Stored = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What was measured, in the goal's unit; `is_met` is None where nothing was, or where there is no bound."""
+
+    values: tuple[float, ...]
+    is_met: bool | None
+
+    def shown(self, digits: int) -> str:
+        """The median, and the least and the most."""
+        if not self.values:
+            return "no figures yet"
+        median, low, high = (
+            f"{value:,.{digits}f}" for value in (statistics.median(self.values), min(self.values), max(self.values))
+        )
+        return median if low == high else f"{median} ({low}–{high})"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One of our goals: what is wanted of the figures of one benchmark.
+
+    `of_each` holds every value against the bound (cases of one kind), else their median (repeats of one measurement).
+    """
+
+    text: str
+    target: str
+    benchmark: str
+    values: Callable[[Any], Iterable[float]]
+    bound: float | None
+    """None where a figure is shown beside a goal and is none itself."""
+    is_least: bool = False
+    of_each: bool = True
+    digits: int = 1
+
+    def reached(self, stored: _Stored) -> Reached:
+        """From the figures of each benchmark, by name."""
+        figures = stored.get(self.benchmark)
+        values = () if figures is None else tuple(self.values(figures))
+        if not values:
+            return Reached((), None)
+        if self.bound is None:
+            return Reached(values, None)
+        held = values if self.of_each else (statistics.median(values),)
+        bound = self.bound
+        return Reached(values, all(value >= bound if self.is_least else value <= bound for value in held))
+
+
+def _masks(key: str, place: int | None = None, model: str | None = None) -> Callable[[Any], list[float]]:
+    """Of ours, over all vocabularies, and all record types or one."""
+
+    def values(figures: Any) -> list[float]:
+        found = [
+            result[key]
+            for by_engine in figures["vocabularies"].values()
+            for name, result in by_engine.get("ours", {}).items()
+            if key in result and model in (None, name)
+        ]
+        return found if place is None else [value[place] for value in found]
+
+    return values
+
+
+def _ours_to(other: str, value: Callable[[Figures], float | None]) -> Callable[[Any], list[float]]:
+    """In each round that both came through."""
+
+    def values(figures: Any) -> list[float]:
+        entries = [Entry.read(stored) for stored in figures["runs"]]
+        mine, others = (
+            {entry.turn: entry.figures for entry in entries if entry.contender == name and entry.figures is not None}
+            for name in ("ours", other)
+        )
+        return ratios(mine, others, value)
+
+    return values
+
+
+def _largest(key: str, factor: float = 1.0) -> Callable[[Any], list[float]]:
+    return lambda figures: [factor * max(figures, key=lambda item: item["documents"])[key]]
+
+
+def _growth(figures: Any) -> list[float]:
+    """Exponents between the two largest sizes, of planning, resuming and the driver's time."""
+    if len(figures) < 2:
+        return []
+    small, large = sorted(figures, key=lambda item: item["documents"])[-2:]
+    step = math.log(large["documents"] / small["documents"])
+    return [math.log(large[key] / small[key]) / step for key in ("plan_s", "resume_s", "driver_cpu_s")]
+
+
+def _summary(key: str, factor: float = 1.0) -> Callable[[Any], list[float]]:
+    return lambda figures: [factor * figures["summary"]["ours"][key]]
+
+
+def _tokens(run: Figures) -> float | None:
+    return run.tokens_rate
+
+
+def _valid(run: Figures) -> float | None:
+    return run.valid_rate
+
+
+GOALS = (
+    Goal("Mask and advance, median", "3 µs", "masks", _masks("both_us", 0), 3.0),
+    Goal("Mask and advance, 99th percentile", "5 µs", "masks", _masks("both_us", 1), 5.0),
+    Goal("The same in vLLM's call, median", "15 µs", "masks", _masks("vllm_both_us", 0), 15.0),
+    Goal("Masks of a batch of 256", "2 ms", "masks", _masks("vllm_batch_ms"), 2.0),
+    Goal("Compiling three fields", "20 ms", "masks", _masks("compile_ms", model="three fields"), 20.0, digits=0),
+    Goal("Compiling ten fields, nested", "100 ms", "masks", _masks("compile_ms", model="ten nested"), 100.0, digits=0),
+    Goal(
+        "Compiling fifteen fields, nested lists",
+        "500 ms",
+        "masks",
+        _masks("compile_ms", model="fifteen nested, lists"),
+        500.0,
+        digits=0,
+    ),
+    Goal(
+        "Compiling strings bounded at 300",
+        "1.5 s",
+        "masks",
+        _masks("compile_ms", model="strings of 80 + 300"),
+        1500.0,
+        digits=0,
+    ),
+    Goal("Compiling `HttpUrl`", "3 s", "masks", _masks("compile_ms", model="HttpUrl"), 3000.0, digits=0),
+    Goal("Size of a guide", "10 MB", "masks", _masks("size_mb"), 10.0),
+    Goal("MaskBench: schemas that pass all tests", "95 %", "maskbench", _summary("passes", 100), 95.0, is_least=True),
+    Goal(
+        "MaskBench: enforced schemas that accept an invalid instance",
+        "0",
+        "maskbench",
+        _summary("unsound"),
+        0.0,
+        digits=0,
+    ),
+    *(
+        Goal(
+            f"Tokens/s to the engine alone, {name}",
+            "0.95",
+            f"versus-{name}",
+            _ours_to("engine alone", _tokens),
+            0.95,
+            is_least=True,
+            of_each=False,
+            digits=2,
+        )
+        for name in ("receipts", "notes")
+    ),
+    *(
+        Goal(
+            f"Valid records/s to {other}, {name}",
+            target,
+            f"versus-{name}",
+            _ours_to(other, _valid),
+            bound,
+            is_least=True,
+            of_each=False,
+            digits=2,
+        )
+        for name, other, target, bound in (
+            ("notes", "Ray Data LLM", "1.3", 1.3),
+            ("notes", "Ray Data LLM, compact", "none", None),
+            ("receipts", "Ray Data LLM", "ahead", 1.0),
+            ("receipts", "Ray Data LLM, compact", "none", None),
+        )
+    ),
+    Goal("Planning 10 million documents", "60 s", "simulation", _largest("plan_s"), 60.0, digits=2),
+    Goal("Peak memory of the driver", "1,000 MB", "simulation", _largest("peak_bytes", 1e-6), 1000.0, digits=0),
+    Goal("Useful engine time", "98 %", "simulation", _largest("useful_share", 100), 98.0, is_least=True),
+    Goal("Resuming a half-done run", "30 s", "simulation", _largest("resume_s"), 30.0, digits=2),
+    Goal("Growth, as a power of the documents", "1.1", "simulation", _growth, 1.1, digits=2),
+)
