@@ -91,7 +91,7 @@ def test_whole_valid_and_closed_are_told_apart() -> None:
 
 
 def test_a_contender_that_ends_without_a_result_says_how(tmp_path: Path) -> None:
-    with pytest.raises(ContenderFailedError, match="KeyError: 'nobody'"):
+    with pytest.raises(ContenderFailedError, match="exit code 1: KeyError: 'nobody'"):
         measure(_task(1, "nobody"), tmp_path / "run", {})
 
 

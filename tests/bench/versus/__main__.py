@@ -17,6 +17,7 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -68,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
     chosen.model, chosen.documents = model, documents
     _set_environment(has_gpu=chosen.gpu)
+    # So that what is asked to end takes its contender and its server along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print_heading("versus", chosen, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
     given = _Given(chosen.workload, str(folder.resolve()), chosen.gpu, chosen.load_format, documents)
     entries: list[Entry] = []

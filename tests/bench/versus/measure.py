@@ -19,7 +19,9 @@ from tests.bench.versus.task import Result, Task
 
 __all__ = ["ContenderFailedError", "ContenderTimeoutError", "Measured", "measure"]
 
-_EVERY_S = 2.0
+_EVERY_S = 5.0
+"""Looking takes some 100 ms of the processor that the contenders work on."""
+_LINE_CHARACTERS = 200
 
 
 class ContenderFailedError(Exception):
@@ -126,9 +128,14 @@ def measure(task: Task, folder: Path, environment: dict[str, str], limit_s: floa
             _end_group(process.pid)
     wall_s = time.perf_counter() - started
     if process.returncode or not answered.exists():
-        tail = log.read_text(errors="replace")[-2000:]
-        raise ContenderFailedError(f"exit code {process.returncode}; its log ends:\n{tail}")
+        raise ContenderFailedError(_ending(process.returncode, log.read_text(errors="replace")))
     return Measured(task, Result.read(answered), began_at, wall_s, peak_bytes)
+
+
+def _ending(code: int, log: str) -> str:
+    """One line that says how it ended, then the end of its log."""
+    last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
+    return f"exit code {code}: {last.strip()[:_LINE_CHARACTERS]}\n{log[-2000:]}"
 
 
 def _end_group(pid: int) -> None:
