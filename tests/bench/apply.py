@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 
 from tests.bench.heading import print_heading
+from tests.bench.tables import Sheet, write_sheets
 
 _SHAPES = ((64, 49152), (256, 131072), (32, 262144))
 _ROUNDS = 31
@@ -29,14 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.apply", description=__doc__)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(chosen.threads)
     print_heading("apply", chosen, "vllm", "xgrammar", "torch", "numpy")
-    print(f"{'requests':>8} {'ids':>8} {'masks':6} {'vLLM ms':>9} {'ours ms':>9} {'ratio':>6}")
+    sheet = Sheet("Applying masks, medians", ("masks", "requests", "ids", "vLLM ms", "ours ms", "ratio"))
     for requests, ids in _SHAPES:
         for name, masks in _masks(requests, ids).items():
             theirs, ours = (_median_ms(way, requests, ids, masks) for way in (_vllm_way, _our_way))
-            print(f"{requests:8} {ids:8} {name:6} {theirs:9.2f} {ours:9.2f} {theirs / ours:6.1f}")
+            sheet.add(name, requests, f"{ids:,}", f"{theirs:.2f}", f"{ours:.2f}", f"{theirs / ours:.1f}")
+    sheet.print()
+    write_sheets([sheet], chosen.out)
     return 0
 
 

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 
 from demo.models import default_cache
 from pipeline.core.document import Document
@@ -46,6 +44,7 @@ from schemas.scanned_receipt import ScannedReceipt
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
 from tests.bench.receipts import DATA, EXAMPLES, MODELS
+from tests.bench.tables import Sheet, write_sheets
 from tests.bench.unguided import Unguided, outcome_of
 
 MULTIPLES = (1.0, 1.2, 1.5, 2.0)
@@ -113,11 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             results += asyncio.run(_with_engine(model, guide, systems, table))
     results.sort(key=lambda result: result.multiple)
-    lines = [_line(result, record_schema(ScannedReceipt), table) for result in results]
     title = f"{table.num_rows} receipts, {chosen.model}: budgets of 1 to 2 times each answer's own tokens"
-    _print(lines, title)
-    if chosen.out:
-        chosen.out.write_text(json.dumps({"title": title, "lines": [asdict(line) for line in lines]}))
+    sheet = _sheet(results, title, record_schema(ScannedReceipt), table)
+    sheet.print()
+    write_sheets([sheet], chosen.out)
     return 0
 
 
@@ -256,59 +254,26 @@ def _f1(outcomes: Sequence[Outcome], schema: pa.Schema, gold: pa.Table) -> float
     return 2 * sum(score.normalised for score in scores) / (sum(score.with_value for score in scores) + known)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of the table: shares of all receipts, and F1 of all records and of those without a mark."""
-
-    multiple: float
-    system: str
-    complete: float
-    marked: float
-    f1: float
-    f1_unmarked: float | None
-    unmarked: int
-    tokens: int
-    wall_s: float
-
-
-def _line(result: Result, schema: pa.Schema, gold: pa.Table) -> Line:
-    count = len(result.outcomes)
-    whole = [outcome for outcome in result.outcomes if outcome.status in RECORD_STATUSES]
-    clean = [outcome for outcome in whole if outcome.status is Status.VALID]
-    return Line(
-        result.multiple,
-        result.system,
-        len(whole) / count,
-        (len(whole) - len(clean)) / count,
-        _f1(result.outcomes, schema, gold) or 0.0,
-        _f1(clean, schema, gold),
-        len(clean),
-        result.tokens,
-        result.wall_s,
-    )
-
-
-def _print(lines: Sequence[Line], title: str) -> None:
-    table = Table(title=title, title_justify="left")
-    for name in ("budget", "system", "complete", "marked", "F1", "F1 unmarked", "unmarked", "tokens", "seconds"):
-        table.add_column(name, justify="left" if name == "system" else "right")
-    before = None
-    for line in lines:
-        if before is not None and before != line.multiple:
-            table.add_section()
-        before = line.multiple
-        table.add_row(
-            f"{line.multiple:.1f}x",
-            line.system,
-            f"{line.complete:.0%}",
-            f"{line.marked:.0%}",
-            f"{line.f1:.3f}",
-            "–" if line.f1_unmarked is None else f"{line.f1_unmarked:.3f}",
-            str(line.unmarked),
-            str(line.tokens),
-            f"{line.wall_s:.0f}",
+def _sheet(results: Sequence[Result], title: str, schema: pa.Schema, gold: pa.Table) -> Sheet:
+    columns = ("system", "budget", "complete", "marked", "F1", "F1 unmarked", "unmarked", "tokens", "seconds")
+    sheet = Sheet(title, columns)
+    for result in results:
+        count = len(result.outcomes)
+        whole = [outcome for outcome in result.outcomes if outcome.status in RECORD_STATUSES]
+        clean = [outcome for outcome in whole if outcome.status is Status.VALID]
+        clean_f1 = _f1(clean, schema, gold)
+        sheet.add(
+            result.system,
+            f"{result.multiple:.1f}x",
+            f"{len(whole) / count:.0%}",
+            f"{(len(whole) - len(clean)) / count:.0%}",
+            f"{_f1(result.outcomes, schema, gold) or 0:.3f}",
+            "–" if clean_f1 is None else f"{clean_f1:.3f}",
+            len(clean),
+            result.tokens,
+            f"{result.wall_s:.0f}",
         )
-    Console(width=120).print(table)
+    return sheet
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ BENCHMARKS = (
     Benchmark(
         "masks", "What a mask costs", "masks", ("--timeout", "60"), minutes=22, limit_minutes=60, has_figures=True
     ),
-    Benchmark("apply", "What applying masks costs on a CPU: vLLM's way and ours", "apply", minutes=1),
+    Benchmark("apply", "What applying masks costs on a CPU: vLLM's way and ours", "apply", minutes=1, has_figures=True),
     Benchmark(
         "maskbench",
         "MaskBench: which schemas compile, and which instances are told apart",
@@ -98,7 +98,7 @@ BENCHMARKS = (
         needs=receipts_file,
         has_figures=True,
     ),
-    Benchmark("spans", "What finding a document's candidates costs", "spans", minutes=1),
+    Benchmark("spans", "What finding a document's candidates costs", "spans", minutes=1, has_figures=True),
     Benchmark(
         "budgets",
         "Tight budgets: ours beside what a user would do instead",
@@ -108,8 +108,8 @@ BENCHMARKS = (
         needs=receipts_file,
         has_figures=True,
     ),
-    Benchmark("drafts", "What drafts of forced text save, an experiment", "drafts", minutes=8),
-    Benchmark("closing", "Whether every record closes", "closing", minutes=10),
+    Benchmark("drafts", "What drafts of forced text save, an experiment", "drafts", minutes=8, has_figures=True),
+    Benchmark("closing", "Whether every record closes", "closing", minutes=10, has_figures=True),
     Benchmark(
         "simulation",
         "The driver at 10,000 to 10 million documents, on a made-up clock",
@@ -119,5 +119,5 @@ BENCHMARKS = (
         has_figures=True,
         plot="growth.svg",
     ),
-    Benchmark("memory", "Memory over a million documents", "memory", minutes=20, limit_minutes=60),
+    Benchmark("memory", "Memory over a million documents", "memory", minutes=20, limit_minutes=60, has_figures=True),
 )

@@ -15,10 +15,9 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
-from rich.console import Console
-from rich.table import Table
 
 from demo.documents import receipts
 from demo.models import default_cache, tiny_llama_folder
@@ -31,6 +30,7 @@ from pipeline.run.intake import Row
 from pipeline.run.preflight import prepare_job
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
+from tests.bench.tables import Sheet, write_sheets
 
 MULTIPLES = (1.0, 1.05, 1.2, 1.5, 2.0)
 
@@ -41,22 +41,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--documents", type=int, default=500)
     parser.add_argument("--record", default="schemas.receipt:Receipt")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     chosen = parser.parse_args(arguments)
     set_bench_environment()
     print_heading("closing", chosen, "vllm", "pydantic")
-    return asyncio.run(_run(chosen.documents, chosen.record, chosen.seed))
+    sheet, lost = asyncio.run(_run(chosen.documents, chosen.record, chosen.seed))
+    sheet.print()
+    write_sheets([sheet], chosen.out)
+    return 1 if lost else 0
 
 
-async def _run(count: int, record: str, seed: int) -> int:
+async def _run(count: int, record: str, seed: int) -> tuple[Sheet, int]:
+    """The table, and how many records are lost."""
     job = prepare_job(_spec(record, seed, 512), CHECKOUT)
     assert job.guide is not None
     least = job.guide.least_tokens
     rows = [
         Row(index, Document(sample.document_id, sample.text)) for index, sample in enumerate(receipts(count, seed=seed))
     ]
-    table = Table(title=f"{count} documents, {record}, least record {least} tokens", title_justify="left")
-    for name in ("budget", "complete", "valid", "closed", "most tokens", "seconds"):
-        table.add_column(name, justify="right")
+    columns = ("budget", "complete", "valid", "closed", "most tokens", "seconds")
+    sheet = Sheet(f"{count} documents, {record}, least record {least} tokens", columns)
     lost = 0
     async with local_engine(job, start_engine) as engine:
         for multiple in MULTIPLES:
@@ -66,7 +70,7 @@ async def _run(count: int, record: str, seed: int) -> int:
             outcomes = [item.outcome for item in found]
             complete = [item for item in outcomes if _is_complete(item, job.record, budget)]
             lost += count - len(complete)
-            table.add_row(
+            sheet.add(
                 f"{budget} ({multiple:g}x)",
                 f"{len(complete)}",
                 f"{sum(item.status is Status.VALID for item in outcomes)}",
@@ -74,8 +78,7 @@ async def _run(count: int, record: str, seed: int) -> int:
                 f"{max(item.output_tokens or 0 for item in outcomes)}",
                 f"{time.perf_counter() - started:.0f}",
             )
-    Console(width=100).print(table)
-    return 0 if not lost else 1
+    return sheet, lost
 
 
 def _spec(record: str, seed: int, max_tokens: int) -> JobSpec:

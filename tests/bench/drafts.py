@@ -13,9 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.table import Table
+from pathlib import Path
 
 from demo.documents import invoices, receipts
 from demo.models import default_cache, smollm2_folder
@@ -28,6 +26,7 @@ from pipeline.run.intake import Row
 from pipeline.run.preflight import prepare_job
 from tests.bench.heading import print_heading
 from tests.bench.job import CHECKOUT, bench_spec, set_bench_environment
+from tests.bench.tables import Sheet, write_sheets
 
 RECORDS = {
     "schemas.receipt:Receipt": ("prompts/receipt.j2", receipts),
@@ -56,12 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--drafts", type=int, default=8)
     parser.add_argument("--at-once", type=int, default=1, help="documents in flight")
     parser.add_argument("--max-tokens", type=int, default=256)
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     chosen = parser.parse_args(arguments)
     set_bench_environment()
     print_heading("drafts", chosen, "vllm", "pydantic")
-    table = Table(title=f"{chosen.documents} documents, {chosen.at_once} at once, drafts of {chosen.drafts} at most")
-    for name in ("record type", "tokens", "steps", "with drafts", "saved", "seconds", "with drafts", "the same"):
-        table.add_column(name, justify="left" if name == "record type" else "right")
+    sheet = Sheet(
+        f"{chosen.documents} documents, {chosen.at_once} at once, drafts of {chosen.drafts} at most",
+        ("record type", "tokens", "steps", "with drafts", "saved", "seconds", "with drafts", "the same"),
+    )
     differ = False
     for record in RECORDS:
         plain, drafted = (
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         same = sum(a == b for a, b in zip(plain.records, drafted.records, strict=True))
         differ |= same != chosen.documents
-        table.add_row(
+        sheet.add(
             record.partition(":")[2],
             str(sum(map(len, plain.records))),
             str(plain.steps),
@@ -80,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{drafted.wall_s:.1f}",
             f"{same} of {chosen.documents}",
         )
-    Console(width=120).print(table)
+    sheet.print()
+    write_sheets([sheet], chosen.out)
     return int(differ)
 
 

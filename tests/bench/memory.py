@@ -28,6 +28,7 @@ from pipeline.core.spec import JobSpec
 from pipeline.run.job import run
 from pipeline.run.progress import Snapshot
 from tests.bench.heading import print_heading
+from tests.bench.tables import Sheet, write_sheets
 from tests.integration.scripted import ROOT, job, stored_rows
 
 ROW_GROUP_ROWS = 10_000
@@ -171,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--context", type=int, default=1 << 16, help="of the engine, in tokens, which are bytes here")
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--shard-rows", type=int, default=1000)
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     options = parser.parse_args(arguments)
     if options.megabytes is None:
         options.megabytes = 50.0 if options.case == "document" else 2000.0
@@ -192,11 +194,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = run(spec, base=ROOT, progress=watch)
         took_s, driver = time.monotonic() - started, _peak(driver_folder)
         print(f"exit code {result.exit_code} in {took_s:.0f} s on {os.cpu_count()} CPUs")
+        outcomes = Sheet("Outcomes", ("outcome", "documents"))
         for outcome, count in _outcomes(spec).most_common():
-            print(f"{count} {outcome}")
-    print(f"driver: peak {driver / 1e6:.0f} MB; {before / 1e6:.0f} MB before the run")
-    for pid, peak in watch.peaks.items():
-        print(f"worker {pid}: peak {peak / 1e6:.0f} MB")
+            outcomes.add(outcome, count)
+    peaks = Sheet("Highest resident memory", ("process", "MB"))
+    peaks.add("driver", f"{driver / 1e6:.0f}")
+    peaks.add("driver, before the run", f"{before / 1e6:.0f}")
+    for number, peak in enumerate(watch.peaks.values(), 1):
+        peaks.add(f"worker {number}", f"{peak / 1e6:.0f}")
+    for sheet in (outcomes, peaks):
+        sheet.print()
+    write_sheets([outcomes, peaks], options.out)
     return result.exit_code
 
 

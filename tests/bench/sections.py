@@ -126,24 +126,6 @@ def _receipts(figures: Any) -> str:
     )
 
 
-def _budgets(figures: Any) -> str:
-    names = ["budget", "system", "complete", "marked", "F1", "F1 unmarked", "tokens", "s"]
-    rows = [
-        [
-            f"{line['multiple']:.1f}x",
-            line["system"],
-            f"{line['complete']:.0%}",
-            f"{line['marked']:.0%}",
-            f"{line['f1']:.3f}",
-            "–" if line["f1_unmarked"] is None else f"{line['f1_unmarked']:.3f}",
-            str(line["tokens"]),
-            f"{line['wall_s']:.0f}",
-        ]
-        for line in figures["lines"]
-    ]
-    return f"{figures['title']}\n\n" + markdown_table(names, rows, left=2)
-
-
 def _simulation(figures: Any) -> str:
     names = [
         "documents",
@@ -173,12 +155,23 @@ def _simulation(figures: Any) -> str:
     return markdown_table(names, rows, left=0)
 
 
+def _sheets(figures: Any) -> str:
+    return "\n\n".join(
+        f"{sheet['title']}\n\n{markdown_table(sheet['columns'], sheet['rows'])}" for sheet in figures["sheets"]
+    )
+
+
 SECTIONS: Mapping[str, Callable[[Any], str]] = {
     "versus": _versus,
     "masks": _masks,
     "maskbench": _maskbench,
     "receipts": _receipts,
-    "budgets": _budgets,
+    "budgets": _sheets,
     "simulation": _simulation,
+    "apply": _sheets,
+    "drafts": _sheets,
+    "closing": _sheets,
+    "spans": _sheets,
+    "memory": _sheets,
 }
 """By a benchmark's module."""

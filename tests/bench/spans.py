@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from schemas.scanned_receipt import ScannedReceipt
 from tests.bench.heading import print_heading
 from tests.bench.receipts import MODELS
 from tests.bench.records import RECEIPTS
+from tests.bench.tables import Sheet, write_sheets
 
 __all__ = ["main"]
 
@@ -74,8 +76,8 @@ def _times_ms(call: Callable[[], object], count: int) -> list[float]:
     return times
 
 
-def _print_times() -> None:
-    print(f"{'kind':16} {'text':>10} {'characters':>10} {'starts':>9} {'median ms':>10} {'slowest':>9}")
+def _times() -> Sheet:
+    sheet = Sheet("Finding candidates", ("kind", "text", "characters", "starts", "median ms", "slowest ms"))
     for name, kind in KINDS.items():
         finder = SpanFinder([kind])
         for size, count in ((4_000, 30), (1_000_000, 3)):
@@ -84,8 +86,9 @@ def _print_times() -> None:
                 times = _times_ms(lambda finder=finder, text=text: finder.document(text), count)  # type: ignore[misc]
                 starts = len(finder.document(text).views[0].starts)
                 label = "ASCII" if is_ascii else "mixed"
-                figures = f"{statistics.median(times):10.2f} {max(times):9.2f}"
-                print(f"{name:16} {label:>10} {len(text):10,} {starts:9,} {figures}")
+                median, slowest = f"{statistics.median(times):.2f}", f"{max(times):.2f}"
+                sheet.add(name, label, f"{len(text):,}", f"{starts:,}", median, slowest)
+    return sheet
 
 
 def _can_say(view: SpanView, value: bytes) -> bool:
@@ -106,14 +109,9 @@ def _values(view: SpanView) -> list[str]:
     return [buffer[start:last].decode() for start, last in zip(view.starts, view.lasts, strict=True)]
 
 
-def _share(name: str, found: Sequence[bool]) -> None:
-    print(f"{name:20} {sum(found):4} of {len(found)}  {sum(found) / len(found):6.1%}")
-
-
-def _print_reach() -> None:
+def _reach() -> Sheet:
     if not RECEIPTS.exists():
-        print("no receipts in this checkout")
-        return
+        return Sheet("Answers among the candidates: skipped, no data", ("field",))
     whole = {"type": "string", "within": "document", "lines": True}
     finder = SpanFinder([KINDS["line"], KINDS["date"], KINDS["decimal"], KINDS["document"], whole])
     names = ("company", "date", "total", "address", "company, whole lines", "address, whole lines")
@@ -134,18 +132,22 @@ def _print_reach() -> None:
         amount = Decimal(row["gold_total"].replace("RM", "").replace("$", "").replace(",", "").strip())
         reached["total"].append(amount in {Decimal(value) for value in _values(totals)})
         sizes.append((len(set(_values(dates))), len(set(_values(totals)))))
-    print("\nanswers of real receipts that are among the candidates")
-    for name, found in reached.items():
-        _share(name, found)
     dates_seen, totals_seen = (statistics.mean(column) for column in zip(*sizes, strict=True))
-    print(f"different values of a receipt, on average: {dates_seen:.1f} dates, {totals_seen:.1f} decimals")
+    sheet = Sheet(
+        "Answers of real receipts that are among the candidates; different values of a receipt, on average: "
+        f"{dates_seen:.1f} dates, {totals_seen:.1f} decimals",
+        ("field", "among them", "of", "share"),
+    )
+    for name, found in reached.items():
+        sheet.add(name, sum(found), len(found), f"{sum(found) / len(found):.1%}")
+    return sheet
 
 
-def _print_steps() -> None:
+def _steps() -> Sheet:
     """Mask and advance, for steps that begin or go on with a copied value and for all others."""
     from transformers import AutoTokenizer
 
-    print(f"\n{'vocabulary':>10} {'steps':20} {'number':>8} {'median us':>10} {'p99 us':>8}")
+    sheet = Sheet("Mask and advance of a step", ("steps", "vocabulary", "number", "median µs", "99th percentile µs"))
     texts = [text for _, text, _ in receipts(48, 5) if text is not None]
     for model in MODELS.values():
         vocabulary = Vocabulary.from_tokenizer(AutoTokenizer.from_pretrained(str(model(default_cache()))))
@@ -156,7 +158,8 @@ def _print_steps() -> None:
             _walk(guide, finder.document(text), random.Random(number), times)
         for name, found in times.items():
             median, high = np.percentile(found, [50, 99])
-            print(f"{vocabulary.size:10,} {name:20} {len(found):8,} {median:10.1f} {high:8.1f}")
+            sheet.add(name, f"{vocabulary.size:,}", f"{len(found):,}", f"{median:.1f}", f"{high:.1f}")
+    return sheet
 
 
 def _walk(guide: Guide, document: SpanDocument, rng: random.Random, times: dict[str, list[float]]) -> None:
@@ -182,12 +185,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.spans", description=__doc__)
     parser.add_argument("--only", choices=("times", "steps", "reach"), help="one of the tables")
+    parser.add_argument("--out", type=Path, help="the figures as JSON")
     options = parser.parse_args(arguments)
     chosen = options.only
     print_heading("spans", options, "numpy", "numba")
-    for name, table in (("times", _print_times), ("steps", _print_steps), ("reach", _print_reach)):
+    sheets = []
+    for name, table in (("times", _times), ("steps", _steps), ("reach", _reach)):
         if chosen in (None, name):
-            table()
+            sheets.append(table())
+            sheets[-1].print()
+    write_sheets(sheets, options.out)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tests.bench.heading import command_of
 from tests.bench.job import CHECKOUT
 from tests.bench.page import page
 from tests.bench.results import Ran, read_failures, read_results, run_benchmark, scrubbed, store
+from tests.bench.tables import Sheet, write_sheets
 from tests.bench.versus.figures import Figures
 from tests.bench.versus.judge import Judgement
 from tests.bench.versus.table import Entry
@@ -88,6 +89,18 @@ def test_a_result_with_figures_is_a_table_and_one_without_is_what_was_printed() 
     assert "engine alone: ours wrote nothing." in shown
     assert "<details><summary>As printed</summary>" in shown
     assert "```text\nkinds\n```" in shown
+
+
+def test_a_sheet_is_printed_stored_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sheet = Sheet("Times", ("kind", "ms"))
+    sheet.add("line", 0.5)
+    sheet.print()
+    assert "Times" in capsys.readouterr().out
+    write_sheets([sheet], tmp_path / "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert "Times\n\n| kind | ms |\n| --- | ---: |\n| line | 0.5 |" in page(
+        {"spans": _ran("spans", figures=figures)}, {}
+    )
 
 
 def test_a_failed_run_replaces_no_good_one_and_is_told_until_the_next_good_one(tmp_path: Path) -> None:
