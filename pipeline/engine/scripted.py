@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +63,7 @@ class ScriptedEngine:
         self._tokenizer = ByteTokenizer()
         self._watchdog = Watchdog(silence_s)
         self._is_frozen = False
-        self._counts = {"requests": 0, "output_tokens": 0}
+        self._counts: dict[str, float] = {"requests": 0, "output_tokens": 0, "mask_s": 0.0}
 
     @classmethod
     async def start(
@@ -144,7 +145,7 @@ class ScriptedEngine:
         prefix_tokens = request.guide.prefix_tokens if request.guide else 0
         split = len(request.prompt_ids) - prefix_tokens
         prompt_ids, said = request.prompt_ids[:split], list(request.prompt_ids[split:])
-        legal = _Mask(self._cursor(request.guide, said))
+        legal = _Mask(self._cursor(request.guide, said), self._counts)
         model = ToyModel(prompt_ids, self._wish(prompt_ids, legal.is_guided), self._seed(request), _EOS_ID)
         logprobs: list[dict[int, float]] = []
         for _ in range(min(request.max_tokens, self.max_model_len - len(request.prompt_ids))):
@@ -217,8 +218,12 @@ class ScriptedEngine:
 class _Mask:
     """The legal ids of the next step: those of a cursor, or all."""
 
-    def __init__(self, cursor: Cursor | None) -> None:
+    def __init__(self, cursor: Cursor | None, counts: dict[str, float]) -> None:
+        """Args:
+        counts: `mask_s` among them grows by what masks take.
+        """
         self._cursor = cursor
+        self._counts = counts
         self._words = np.full((_EOS_ID + 32) // 32, 0xFFFFFFFF, np.uint32)
 
     @property
@@ -228,7 +233,9 @@ class _Mask:
     def ids(self) -> NDArray[np.bool_]:
         """bool[257]."""
         if self._cursor is not None:
+            started = time.perf_counter()
             self._cursor.write_mask(self._words.ctypes.data)
+            self._counts["mask_s"] += time.perf_counter() - started
         bits = np.unpackbits(self._words.view(np.uint8), bitorder="little")
         return np.asarray(bits[: _EOS_ID + 1], np.bool_)
 

@@ -92,9 +92,15 @@ def stock_backend(guide: GuideName) -> str:
     return "outlines" if guide == "recordmill" else guide
 
 
-def scheduler_name(*, is_async: bool) -> str:
-    """What vLLM's `scheduler_cls` names for our guides, of the kind that the engine needs."""
-    return f"pipeline.engine.scheduler.{'GuidedAsyncScheduler' if is_async else 'GuidedScheduler'}"
+def scheduler_name(*, is_async: bool, is_measured: bool = False) -> str:
+    """What vLLM's `scheduler_cls` names for our guides, of the kind that the engine needs.
+
+    Args:
+        is_async: whether a step is prepared while the last one runs.
+        is_measured: whether it says what masks take, which only our own stat logger understands.
+    """
+    kind = ("Measured" if is_measured else "Guided") + ("Async" if is_async else "")
+    return f"pipeline.engine.scheduler.{kind}Scheduler"
 
 
 def cpu_arguments() -> dict[str, Any]:

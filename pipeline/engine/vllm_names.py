@@ -13,6 +13,8 @@ TESTED_VERSIONS = "0.32 tested, 0.33 read"
 
 _RELIED_ON = (
     ("vllm.v1.core.sched.scheduler", "Scheduler.add_request"),
+    ("vllm.v1.core.sched.scheduler", "Scheduler.get_grammar_bitmask"),
+    ("vllm.v1.core.sched.scheduler", "Scheduler.make_stats"),
     ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler.add_request"),
     ("vllm.v1.structured_output", "StructuredOutputManager.grammar_init"),
     ("vllm.v1.structured_output.request", "StructuredOutputRequest.grammar"),

@@ -12,6 +12,8 @@ from typing import Any
 
 from vllm.v1.metrics.loggers import PrometheusStatLogger
 
+from pipeline.engine.wire import MASK_NS
+
 __all__ = ["EngineCounters", "stat_logger"]
 
 
@@ -33,6 +35,8 @@ class EngineCounters:
     waiting: int = 0
     kv_cache_usage: float = 0.0
     kv_cache_usage_peak: float = 0.0
+    mask_s: float = 0.0
+    """Filling masks, where the scheduler is one of ours that measures it."""
 
     def step(self, scheduler: Any, iteration: Any) -> bool:
         """Adds one step up.
@@ -57,6 +61,8 @@ class EngineCounters:
             self.running, self.waiting = scheduler.num_running_reqs, scheduler.num_waiting_reqs
             self.running_peak = max(self.running_peak, self.running)
             self.kv_cache_usage_peak = max(self.kv_cache_usage_peak, self.kv_cache_usage)
+            stages = getattr(scheduler, "num_kv_fetch_reqs_by_stage", None) or {}
+            self.mask_s = stages.get(MASK_NS, 0) / 1e9 or self.mask_s
         self.steps += moved
         return moved
 

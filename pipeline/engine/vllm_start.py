@@ -144,4 +144,6 @@ def _install_scheduler(config: VllmConfig) -> None:
     """Names our scheduler, of the kind that vLLM chose for this platform and model."""
     if (chosen := config.scheduler_config.scheduler_cls) is not None:
         raise EngineStartError(f"this model needs the scheduler {chosen}; guide recordmill cannot be used with it")
-    config.scheduler_config.scheduler_cls = scheduler_name(is_async=config.scheduler_config.async_scheduling)
+    config.scheduler_config.scheduler_cls = scheduler_name(
+        is_async=config.scheduler_config.async_scheduling, is_measured=True
+    )

@@ -14,25 +14,15 @@ from pipeline.core.document import Plan, Shard
 from pipeline.core.outcome import Cause, Status
 from pipeline.report.documents import ProblemDocument
 from pipeline.report.model import Balance, MissingShard, ShardCounts, StatusCounts
+from pipeline.report.times import Phases
 from pipeline.storage.footer import PartFooter
 
-__all__ = ["PHASES", "PROBLEMS", "Books", "FoundPart", "books_of"]
+__all__ = ["PROBLEMS", "Books", "FoundPart", "books_of"]
 
 PROBLEMS = 10
 """Documents that a report names at most."""
 PLACES = 100
 """Pieces of a missing shard that are named at most."""
-
-PHASES = {
-    "queue": True,
-    "prompt": False,
-    "prefill": True,
-    "decode": True,
-    "mask": False,
-    "parse": False,
-    "encode": False,
-}
-"""The footers' timings, in the order a document passes them, and whether the engine spends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,7 @@ class Sums:
     grounded: int = 0
     ambiguous: int = 0
     empty: int = 0
-    seconds: Counter[str] = field(default_factory=Counter)
+    phases: Phases = field(default_factory=Phases)
     wall_s: float = 0.0
     candidates: dict[tuple[Status, Cause], list[ProblemDocument]] = field(default_factory=dict)
 
@@ -74,8 +64,7 @@ class Sums:
         self.grounded += footer.spans.grounded
         self.ambiguous += footer.spans.ambiguous
         self.empty += footer.spans.empty
-        for phase in PHASES:
-            self.seconds[phase] += getattr(footer.timings_s, phase)
+        self.phases.add(footer)
         self.wall_s += footer.timings_s.wall
         for problem in footer.problems:
             kept = self.candidates.setdefault((problem.status, problem.cause), [])

@@ -12,13 +12,12 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from pipeline.core.outcome import Cause, Status
-from pipeline.report.books import PHASES, PROBLEMS, Books
+from pipeline.report.books import PROBLEMS, Books
 from pipeline.report.documents import FieldScore, ProblemDocument, UnreadableInput
 from pipeline.report.model import (
     CauseCount,
     Distribution,
     FieldCount,
-    PhaseTime,
     Report,
     ShardCounts,
     SpanCounts,
@@ -26,6 +25,7 @@ from pipeline.report.model import (
     TokenTotals,
 )
 from pipeline.report.timeline import Work, timeline
+from pipeline.report.times import engine_use
 
 __all__ = ["make_report"]
 
@@ -56,6 +56,7 @@ def make_report(
     plan, sums, shards = books.plan, books.sums, books.ordered
     line = timeline([Work(item.started_at, item.finished_at, item.documents, item.output_tokens) for item in shards])
     stored = dict(spec or {})
+    use = engine_use(submissions)
     return Report(
         generated_at=generated_at,
         name=_name(stored, output_uri),
@@ -76,12 +77,9 @@ def make_report(
         rate=line.points,
         pauses=line.pauses,
         active_s=line.active_s,
-        phases=tuple(
-            PhaseTime(phase=phase, seconds=sums.seconds[phase], is_engine=is_engine)
-            for phase, is_engine in PHASES.items()
-            if sums.seconds[phase]
-        ),
+        phases=sums.phases.times(use),
         wall_s=sums.wall_s,
+        engine=use.engine_time,
         shaped_fields=tuple(FieldCount(field=name, documents=rows) for name, rows in _ranked(sums.shaped)),
         spans=SpanCounts(grounded=sums.grounded, ambiguous=sums.ambiguous, empty=sums.empty),
         problems=_chosen(sums.candidates),

@@ -14,7 +14,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.core.outcome import Status
-from pipeline.report import charts, text
+from pipeline.report import charts, text, time_text
 from pipeline.report.marked import segments
 from pipeline.report.model import Report, ShardCounts
 from pipeline.report.verdict import not_scored, verdict
@@ -71,6 +71,9 @@ def _context(report: Report) -> dict[str, Any]:
         "listed": _listed(report),
         "missing_listed": report.missing[:MISSING_LISTED],
         "facts": _facts(report),
+        "phases": [(phase, time_text.milliseconds(phase, report)) for phase in report.phases],
+        "engines_line": time_text.engines_line(report),
+        "overlap": time_text.OVERLAP,
         "not_scored": list(not_scored(report.known_answers)),
         "shown": [
             (item, list(segments(item.text, item.spans)), json.dumps(item.record, ensure_ascii=False, indent=2))

@@ -19,6 +19,7 @@ __all__ = [
     "Balance",
     "CauseCount",
     "Distribution",
+    "EngineTime",
     "FieldCount",
     "MissingShard",
     "Pause",
@@ -177,6 +178,35 @@ class PhaseTime(Value):
     seconds: Seconds
     is_engine: bool
     """Whether the engine, not this system, spends them."""
+    documents: Count = 0
+    """Documents that it was measured for; 0 where it was not measured."""
+
+    @property
+    def ms_per_document(self) -> float | None:
+        """Milliseconds of one document; None where it was not measured."""
+        return 1000 * self.seconds / self.documents if self.documents else None
+
+
+class EngineTime(Value):
+    """Wall time of the engines, added up, each counted from its first request to the end of its last commit."""
+
+    wall_s: Seconds = 0.0
+    request_wall_s: Seconds = 0.0
+    """The same, but to the end of each engine's last request: the steady state, without the last commit."""
+    busy_s: Seconds = 0.0
+    """With at least one request in the engine."""
+    documents: Count = 0
+    """Documents of the shards that it was measured for; those of a submission that was killed are not among them."""
+
+    @property
+    def busy_share(self) -> float | None:
+        """Share of the wall time in which the engine had work, from 0 to 1; None where it was not measured."""
+        return self.busy_s / self.wall_s if self.wall_s else None
+
+    @property
+    def steady_share(self) -> float | None:
+        """The same of the time up to each engine's last request."""
+        return self.busy_s / self.request_wall_s if self.request_wall_s else None
 
 
 class FieldCount(Value):
@@ -236,6 +266,8 @@ class Report(Value):
     phases: tuple[PhaseTime, ...]
     wall_s: Seconds
     """The shards' wall times added up; engines work side by side, so it may exceed `active_s`."""
+    engine: EngineTime = EngineTime()
+    """All zero where no submission has written down what its engines did."""
     shaped_fields: tuple[FieldCount, ...]
     spans: SpanCounts
     problems: tuple[ProblemDocument, ...]
@@ -248,12 +280,6 @@ class Report(Value):
     """Null where there are no scores."""
     shown: tuple[ShownDocument, ...] = ()
     """A few documents with extractive values, each marked where it stands."""
-
-    @property
-    def engine_share(self) -> float | None:
-        """Share of the phases' seconds that the engine spends, from 0 to 1; None without timings."""
-        total = sum(phase.seconds for phase in self.phases)
-        return sum(phase.seconds for phase in self.phases if phase.is_engine) / total if total else None
 
     def shard(self, shard_id: str) -> ShardCounts:
         """The counts of one shard that has a part.

@@ -15,6 +15,7 @@ from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
 from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, record_text, visible
+from pipeline.report.time_text import OVERLAP, engines_line, phase_lines
 from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
@@ -113,8 +114,10 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
         table.add_row("tokens", f"{compact(tokens.prompt_tokens)} in{hits}, {compact(tokens.output_tokens)} out")
     if report.active_s:
         rate = compact(report.balance.outcomes.documents / report.active_s)
-        engine = "" if report.engine_share is None else f", engine {percent(report.engine_share)} of it"
-        table.add_row("time", f"{duration(report.active_s)} of work{engine}; {rate} documents a second")
+        table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second")
+        table.add_row("engines", engines_line(report))
+        table.add_row("a document", "; ".join(phase_lines(report)))
+        table.add_row("", Text(OVERLAP, style="dim"))
     if report.shaped_fields:
         shaped = ", ".join(f"{visible(entry.field)} {count(entry.documents)}" for entry in report.shaped_fields[:5])
         table.add_row("shaped", Text(shaped))

@@ -25,7 +25,7 @@ from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import PartFooter, Timings, encode_part, merge_parts, part_footer, read_footer, read_part
 from pipeline.storage.store import Store
 
-__all__ = ["Committer", "tally_of"]
+__all__ = ["Commit", "Committer", "tally_of"]
 
 ReadRows = Callable[[Shard, Shard | None], Iterable[Row]]
 
@@ -33,6 +33,16 @@ ReadRows = Callable[[Shard, Shard | None], Iterable[Row]]
 def tally_of(footer: PartFooter) -> Tally:
     """The counts of a part's footer."""
     return Tally(footer.by_cause(), footer.tokens.prompt, footer.tokens.output)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What stands now for a task, and what it took to put it there."""
+
+    tally: Tally
+    is_ours: bool
+    encode_s: float
+    put_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +68,8 @@ class Committer:
         self._check(footer, task, uri)
         return tally_of(footer)
 
-    def commit(self, task: Task, work: Work, attempt: str) -> tuple[Tally, bool]:
-        """Puts a shard's outcomes; returns the counts of what stands, and whether it is ours.
+    def commit(self, task: Task, work: Work, attempt: str) -> Commit:
+        """Puts a shard's outcomes.
 
         Raises:
             StorageError: the store gave out.
@@ -79,9 +89,9 @@ class Committer:
             timings_s=_with_encode(work.timings_s, time.perf_counter() - started),
             cached_tokens=work.cached_tokens,
         )
-        return self._put(task, table, footer, attempt)
+        return self._put(task, table, footer, attempt, started)
 
-    def merge(self, task: Task, attempt: str, read_rows: ReadRows) -> tuple[Tally, bool]:
+    def merge(self, task: Task, attempt: str, read_rows: ReadRows) -> Commit:
         """Puts the part of a divided shard, made of its halves and of the documents that crashed the engine.
 
         Raises:
@@ -89,13 +99,14 @@ class Committer:
         """
         if task.merge is None:
             raise ValueError(f"task {task.task_id} is no merge")
+        started = time.perf_counter()
         pieces = []
         before: tuple[Piece, ...] = ()
         for leaf in task.merge.leaves:
             pieces.append(self._leaf(leaf, Shard(before) if before else None, attempt, read_rows))
             before += leaf.shard.pieces
         table, footer = merge_parts(pieces, shard_id=task.root_id, attempt=attempt)
-        return self._put(task, table, footer, attempt)
+        return self._put(task, table, footer, attempt, started)
 
     def _leaf(self, leaf: Leaf, before: Shard | None, attempt: str, read_rows: ReadRows) -> tuple[pa.Table, PartFooter]:
         if not leaf.is_crashed:
@@ -114,16 +125,21 @@ class Committer:
         )
         return outcomes_table(outcomes, self.schema, attempt=attempt, engine=self.engine), footer
 
-    def _put(self, task: Task, table: pa.Table, footer: PartFooter, attempt: str) -> tuple[Tally, bool]:
+    def _put(self, task: Task, table: pa.Table, footer: PartFooter, attempt: str, started: float) -> Commit:
+        """Args:
+        started: when the table was begun.
+        """
         uri = self._uri(task)
         if footer.rows != task.shard.rows:
             raise VerificationError(f"{uri}: {footer.rows} outcomes for {task.shard.rows} documents")
-        if self.store.put_if_absent(uri, encode_part(table, footer), attempt=attempt):
-            return tally_of(footer), True
-        standing = self.standing(task)
+        data = encode_part(table, footer)
+        encoded = time.perf_counter()
+        is_ours = self.store.put_if_absent(uri, data, attempt=attempt)
+        put_s = time.perf_counter() - encoded
+        standing = tally_of(footer) if is_ours else self.standing(task)
         if standing is None:
             raise VerificationError(f"{uri} was said to stand, and is not there")
-        return standing, False
+        return Commit(standing, is_ours, encoded - started, put_s)
 
     def _uri(self, task: Task) -> str:
         return self.layout.half(task.task_id) if task.is_half else self.layout.part(task.root_id)

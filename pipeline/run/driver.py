@@ -26,6 +26,7 @@ from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import Event, Failed, Finished, Lost, StartFailed, Unplaced, WorkerReady
 from pipeline.run.progress import Progress, Snapshot
 from pipeline.run.task import Assignment
+from pipeline.run.use import EngineUse
 
 __all__ = ["Cluster", "Driver", "StopFlag"]
 
@@ -110,6 +111,8 @@ class Driver:
         self._clock = clock
         self._started_at = clock()
         self._last = _Lasts()
+        self.use = EngineUse()
+        """Of all engines, up to their last commits."""
 
     def run(self) -> None:
         """Returns when every pending shard is committed or given up.
@@ -201,12 +204,15 @@ class Driver:
         self._fleet.progressed()
         if root_id is not None:
             self._ledger.commit(root_id, summary.tally)
+        use = summary.use
+        self.use = self.use.plus(use)
         outcomes = " ".join(f"{status}={count}" for status, count in summary.tally.by_status().items() if count)
         self._log(
             "committed" if summary.is_ours else "found committed",
             summary.task_id,
             event.worker_id,
-            f"{outcomes} wall_s={summary.wall_s:.1f}",
+            f"{outcomes} wall_s={summary.wall_s:.1f} put_s={use.put_s:.2f} "
+            f"engine_wall_s={use.wall_s:.1f} engine_busy_s={use.busy_s:.1f}",
         )
 
     def _failed(self, event: Failed) -> None:

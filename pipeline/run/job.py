@@ -188,7 +188,10 @@ def _work(
             progress=with_metrics(progress, spec.name),
         )
         try:
-            driver.run()
+            try:
+                driver.run()
+            finally:
+                log.used(driver.use)
         except InterruptedRunError as error:
             # At once: between SIGTERM and SIGKILL there are three seconds, and leaving Ray may take longer.
             log.ended(error.exit_code, error.message)

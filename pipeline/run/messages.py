@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from pipeline.core.errors import RecordmillError
 from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
 from pipeline.run.ledger import Tally
+from pipeline.run.use import EngineUse
 
 __all__ = [
     "EngineContext",
@@ -69,6 +70,8 @@ class Summary:
     is_ours: bool
     """Whether this attempt's object is the one that stands."""
     wall_s: float
+    use: EngineUse = field(default_factory=EngineUse)
+    """Of the engine, since the summary before."""
 
 
 @dataclass(frozen=True, slots=True)

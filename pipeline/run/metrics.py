@@ -16,6 +16,7 @@ from ray.util.metrics import Counter, Gauge, Histogram
 from pipeline.engine.base import Completion, Engine, EngineMetrics, Request
 from pipeline.run.ledger import Tally
 from pipeline.run.progress import Progress, Snapshot
+from pipeline.run.use import UseClock
 
 __all__ = ["METRICS", "MeteredEngine", "Metric", "WorkerMetrics", "with_metrics"]
 
@@ -129,8 +130,10 @@ class MeteredEngine:
     """An engine whose requests are counted."""
 
     def __init__(self, engine: Engine, run: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.use = UseClock(clock)
         self._engine = engine
         self._clock = clock
+        self._mask_s = 0.0
         self._in_flight = 0
         self._idle_since: float | None = None
         self._tokens = _Meter(TOKENS, run)
@@ -167,16 +170,24 @@ class MeteredEngine:
     def metrics(self) -> EngineMetrics:
         return self._engine.metrics()
 
+    def take_mask_s(self) -> float:
+        """Seconds in which the engine filled masks, for all requests, that were not taken yet; 0 if not measured."""
+        total = self._engine.metrics().values.get("mask_s", 0.0)
+        taken, self._mask_s = total - self._mask_s, total
+        return taken
+
     async def close(self) -> None:
         await self._engine.close()
 
     def _enter(self) -> None:
+        self.use.enter()
         self.tell_idle()
         self._idle_since = None
         self._in_flight += 1
         self._flying.tell(self._in_flight)
 
     def _leave(self) -> None:
+        self.use.leave()
         self._in_flight -= 1
         self._flying.tell(self._in_flight)
         if not self._in_flight:

@@ -8,13 +8,14 @@ import json
 import platform
 import secrets
 import socket
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
 from pipeline.core.spec import JobSpec
 from pipeline.run.fingerprint import without_secrets
+from pipeline.run.use import EngineUse
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store
 
@@ -76,6 +77,10 @@ class SubmissionLog:
             "shards_pending": shards_pending,
         }
         self._write()
+
+    def used(self, use: EngineUse) -> None:
+        """What its engines' time went into; written down with the end."""
+        self.entries["engine_use"] = asdict(use)
 
     def ended(self, exit_code: int, reason: str | None) -> None:
         """Says how it ended; a submission that was killed has no `ended_at`."""

@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
-from pipeline.run.attempt import Lanes, ShardWork
-from pipeline.run.commit import Committer
+from pipeline.run.attempt import Lanes, ShardWork, Work
+from pipeline.run.commit import Commit, Committer
 from pipeline.run.extract import Extractor
 from pipeline.run.guidance import guidance_of
 from pipeline.run.loop_watch import LoopWatch
@@ -30,6 +31,7 @@ from pipeline.run.messages import EngineContext, Setup, Summary
 from pipeline.run.metrics import MeteredEngine, WorkerMetrics
 from pipeline.run.record import import_first, load_record
 from pipeline.run.task import Task
+from pipeline.run.use import EngineUse
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import open_store
@@ -140,13 +142,27 @@ class Worker:
         if (standing := await in_thread(self._committer.standing, task)) is not None:
             return Summary(task.task_id, standing, is_ours=False, wall_s=time.perf_counter() - started)
         if task.merge is not None:
-            tally, is_ours = await in_thread(self._committer.merge, task, attempt, self._work.rows)
+            commit = await in_thread(self._committer.merge, task, attempt, self._work.rows)
         else:
             work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s, task.before)
             extracted = time.perf_counter()
-            tally, is_ours = await in_thread(self._committer.commit, task, work, attempt)
+            commit = await in_thread(self._committer.commit, task, self._with_mask(work), attempt)
             self._metrics.shard_committed(work.timings_s.wall + time.perf_counter() - extracted)
-        return Summary(task.task_id, tally, is_ours, time.perf_counter() - started)
+        return Summary(
+            task.task_id, commit.tally, commit.is_ours, time.perf_counter() - started, self._use(task, commit)
+        )
+
+    def _with_mask(self, work: Work) -> Work:
+        """The work with the engine's seconds for masks since the shard before; two shards at once share them so."""
+        if self._engine is None:
+            return work
+        return replace(work, timings_s=work.timings_s.model_copy(update={"mask": self._engine.take_mask_s()}))
+
+    def _use(self, task: Task, commit: Commit) -> EngineUse:
+        """What the engine did since the commit before, and what this one took.  Rows of halves count when merged."""
+        use = EngineUse() if self._engine is None else self._engine.use.take()
+        documents = task.shard.rows if commit.is_ours and not task.is_half else 0
+        return replace(use, encode_s=commit.encode_s, put_s=commit.put_s, documents=documents)
 
     async def _give_up(self) -> None:
         """Ends the engine's processes, and this one soon after: the driver replaces it, or is gone itself."""

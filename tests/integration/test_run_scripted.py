@@ -14,6 +14,7 @@ import pytest
 
 from demo.s3 import S3Server
 from pipeline.core.errors import FingerprintError
+from pipeline.report.model import Report
 from pipeline.run.job import run
 from pipeline.run.progress import Snapshot
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
@@ -35,6 +36,17 @@ def _events(log: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+def _assert_timed(report: Report) -> None:
+    """Every phase that the scripted engine has is measured for each document, by parts and submission."""
+    phases = {phase.phase: phase for phase in report.phases}
+    for name in ("prompt", "mask", "parse", "encode", "put"):
+        assert phases[name].documents == 200, name
+    assert (phases["queue"].documents, phases["queue"].ms_per_document) == (0, None)
+    engine = report.engine
+    assert engine.documents == 200
+    assert 0 < engine.busy_s <= engine.request_wall_s < engine.wall_s
+
+
 def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_do(
     prefix: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
@@ -52,6 +64,7 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
     assert snapshots[-1].documents == 200
     told = [snapshot.documents + snapshot.documents_working for snapshot in snapshots]
     assert told == sorted(told)
+    _assert_timed(result.report)
     requests = len(_events(log))
     store = store_of(prefix, s3_server.endpoint_url)
     etags = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}

@@ -246,6 +246,18 @@ async def test_the_prefix_cache_serves_and_the_times_add_up(
     assert after["in_flight"] == 0
 
 
+async def test_what_masks_take_is_measured_and_a_part_of_decoding(
+    engine: VllmEngine, guides: dict[str, Guide], prompt: Any
+) -> None:
+    """Fails when the engine core does not measure it, or what it measures does not come back."""
+    before = engine.metrics().values["mask_s"]
+    done = await engine.generate(asked("m", prompt("a document"), guides[RECORD], 60, 60))
+    guided = engine.metrics().values["mask_s"]
+    assert 0 < guided - before < done.prefill_s + done.decode_s
+    await engine.generate(asked("n", prompt("a document"), None, 20))
+    assert engine.metrics().values["mask_s"] == pytest.approx(guided, abs=1e-4)
+
+
 async def test_seeded_requests_whose_prompts_do_not_fit_one_step_are_all_served(
     engine: VllmEngine, prompt: Any
 ) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.report.books import FoundPart, books_of
 from pipeline.report.counts import make_report
-from pipeline.report.model import Balance, Report, StatusCounts
+from pipeline.report.model import Balance, Report, StatusCounts, Submission
 from tests.unit.report.runs import START, closed, effective_spec, footer_of, lost, plan_of, report_of, valid
 
 
@@ -127,9 +126,61 @@ def test_tokens_time_spans_and_shaped_fields_add_up() -> None:
     assert report.slack_tokens.counts == (2, 0, 0, 0, 0, 0, 1)
     assert report.spans.model_dump() == {"grounded": 2, "ambiguous": 1, "empty": 0}
     assert [(entry.field, entry.documents) for entry in report.shaped_fields] == [("vendor", 2)]
-    assert [phase.phase for phase in report.phases] == ["queue", "prompt", "prefill", "decode", "parse", "encode"]
-    assert report.engine_share == pytest.approx(0.94)
+    milliseconds = {phase.phase: phase.ms_per_document for phase in report.phases}
+    assert milliseconds.pop("mask") is None
+    assert milliseconds.pop("put") is None
+    assert {name: round(value or 0) for name, value in milliseconds.items()} == {
+        "queue": 667,
+        "prompt": 1333,
+        "prefill": 2000,
+        "decode": 60000,
+        "parse": 2000,
+        "encode": 667,
+    }
+    assert report.engine.busy_share is None
     assert (report.wall_s, report.active_s) == (120, 120)
+
+
+def used(name: str, **values: float) -> Submission:
+    whole = {"wall_s": 10.0, "request_wall_s": 8.0, "busy_s": 6.0, "encode_s": 0.2, "put_s": 0.4, "documents": 2}
+    return Submission(submission_id=name, entries={"engine_use": {**whole, **values}})
+
+
+def test_engines_are_busy_for_a_share_of_the_clock_and_not_of_the_documents_times() -> None:
+    """Fails when idle time cannot lower the share, as where documents' own times are divided by each other."""
+    silent = Submission(submission_id="c", entries={"engine_use": "killed"})
+    report = report_of(
+        plan_of(2, 1),
+        {0: [valid("a"), valid("b")], 1: [valid("c")]},
+        submissions=[
+            used("a"),
+            used("b", wall_s=30.0, request_wall_s=20.0, busy_s=8.0, documents=1),
+            silent,
+            Submission(submission_id="d", entries={}),
+        ],
+    )
+    assert (report.engine.busy_share, report.engine.steady_share) == (0.35, 0.5)
+    assert report.engine.documents == 3
+    assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_put_is_measured_for_the_documents_whose_submission_says_so() -> None:
+    rows = {0: [valid("a"), valid("b")], 1: [valid("c")]}
+    phases = {phase.phase: phase for phase in report_of(plan_of(2, 1), rows, submissions=[used("a")]).phases}
+    assert (phases["put"].ms_per_document, phases["put"].documents) == (200, 2)
+    assert (phases["encode"].ms_per_document, phases["encode"].documents) == (100, 2)
+    assert phases["decode"].documents == 3
+
+
+def test_a_phase_is_divided_by_the_documents_of_the_parts_that_measured_it() -> None:
+    """Parts of an earlier version say that masks took no time."""
+    plan = plan_of(2, 2)
+    older, newer = (footer_of(plan, position, [valid("a"), valid("b")]) for position in (0, 1))
+    newer = newer.model_copy(update={"timings_s": newer.timings_s.model_copy(update={"mask": 0.5})})
+    parts = [FoundPart(footer.shard_id, footer) for footer in (older, newer)]
+    report = make_report(books_of(plan, parts), output_uri="x/", generated_at=START)
+    (mask,) = [phase for phase in report.phases if phase.phase == "mask"]
+    assert (mask.ms_per_document, mask.documents) == (250, 2)
 
 
 def test_problem_documents_are_of_as_many_causes_as_there_are() -> None:
@@ -163,8 +214,8 @@ def test_worst_shards_come_first_and_wholly_valid_ones_never() -> None:
 def test_an_empty_run_is_balanced_and_has_nothing_to_show() -> None:
     report = report_of(plan_of(), {})
     assert report.is_complete
-    assert (report.shards, report.rate, report.problems, report.phases) == ((), (), (), ())
-    assert report.engine_share is None
+    assert (report.shards, report.rate, report.problems) == ((), (), ())
+    assert not any(phase.documents for phase in report.phases)
     assert report.tokens.prefix_cache_hit_rate is None
 
 

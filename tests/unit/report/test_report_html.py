@@ -240,3 +240,18 @@ def test_scores_are_shown_with_where_they_differ() -> None:
     assert "Not scored: no field of the record is named like gold_vendr" in text
     assert "0% 50.0%" in text
     assert "b vendor x Beta" in text
+
+
+def test_the_page_says_what_each_phase_of_a_document_takes_and_what_was_not_measured() -> None:
+    rows = {0: [valid("a"), valid("b")]}
+    page = page_of(report_of(plan_of(2), rows)).text
+    assert "Engines busy not measured" in page
+    assert "mask not measured –" in page
+    assert "decode 45,000 ms" in page
+    use = {"wall_s": 10.0, "request_wall_s": 8.0, "busy_s": 6.0, "encode_s": 0.2, "put_s": 0.4, "documents": 2}
+    submission = Submission(submission_id="s", entries={"engine_use": use})
+    page = page_of(report_of(plan_of(2), rows, submissions=[submission])).text
+    assert "Engines busy 60.0%" in page
+    assert "In the steady state 75.0%" in page
+    assert "put 200 ms 400 ms" in page
+    assert "times overlap" in page

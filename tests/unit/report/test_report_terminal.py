@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from pipeline.core.document import Document
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.report.documents import KnownAnswersUse
+from pipeline.report.model import Submission
 from pipeline.report.terminal import BAR_CELLS, records_beside_text, report_lines
 from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
 
@@ -118,3 +119,16 @@ def test_a_document_without_text_or_generation_says_so() -> None:
 def test_a_long_text_is_cut_and_says_by_how_much() -> None:
     shown = printed(records_beside_text([(Document("a", "x" * 5000), lost("a"))]))
     assert "3,500 more characters" in shown
+
+
+def test_each_phase_is_told_for_one_document_and_what_was_not_measured_is_said() -> None:
+    use = {"wall_s": 10.0, "request_wall_s": 8.0, "busy_s": 6.0, "encode_s": 0.2, "put_s": 0.4, "documents": 1}
+    submission = Submission(submission_id="s", entries={"engine_use": use})
+    rows = {0: [valid("a"), valid("b")]}
+    shown = printed(report_lines(report_of(plan_of(2), rows, submissions=[submission])), 400)
+    assert "queue 500 ms; prompt 1,000 ms" in shown
+    assert "mask not measured" in shown
+    assert "put 400 ms (of 1 of 2 documents)" in shown
+    assert "busy 60.0% of the time from first request to last commit, 75.0% of that to the last request" in shown
+    assert "times overlap" in shown
+    assert "busy share not measured" in printed(report_lines(report_of(plan_of(2), rows)), 400)

@@ -43,6 +43,7 @@ class HeldEngine:
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
+        self.values: dict[str, float] = {}
 
     async def generate(self, request: Request) -> Completion:
         await self.gate.wait()
@@ -51,7 +52,7 @@ class HeldEngine:
         return Completion((1, 2, 3), "abc", "stop", cached_tokens=4)
 
     def metrics(self) -> EngineMetrics:
-        return EngineMetrics()
+        return EngineMetrics(self.values)
 
     async def close(self) -> None:
         return None
@@ -91,3 +92,14 @@ async def test_an_engine_is_idle_between_requests_and_not_before_the_first_nor_d
     await metered.generate(Request("b", [1] * 5, 9))
     assert told["engine_idle_seconds"][()] == [2.0, 1.0]
     assert {kind: sum(values) for (kind,), values in told["tokens"].items()} == {"prompt": 10, "cached": 8, "output": 6}
+
+
+async def test_what_masks_took_is_taken_once_and_is_0_for_an_engine_that_does_not_say(told: Told) -> None:
+    engine = HeldEngine()
+    metered = MeteredEngine(engine, "run")
+    assert metered.take_mask_s() == 0
+    engine.values["mask_s"] = 3.0
+    assert metered.take_mask_s() == 3
+    assert metered.take_mask_s() == 0
+    engine.values["mask_s"] = 4.5
+    assert metered.take_mask_s() == 1.5

@@ -1,0 +1,46 @@
+"""Where the time goes, in words: the engines' busy share, and each phase of a document in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipeline.report.model import PhaseTime, Report
+from pipeline.report.text import compact, count, percent
+
+__all__ = ["OVERLAP", "engines_line", "milliseconds", "phase_lines"]
+
+NOT_MEASURED = "not measured"
+OVERLAP = (
+    "Documents run side by side, so their times overlap: they are how long a document takes, not a share of the clock. "
+    "Masks, encoding and puts are for many at once, and divided evenly; masks are a part of decoding."
+)
+
+
+def engines_line(report: Report) -> str:
+    """How busy the engines were."""
+    engine = report.engine
+    if engine.busy_share is None:
+        return f"busy share {NOT_MEASURED}"
+    busy = f"busy {percent(engine.busy_share)} of the time from first request to last commit"
+    steady = f", {percent(engine.steady_share)} of that to the last request"
+    return busy + steady + _of(engine.documents, report)
+
+
+def milliseconds(phase: PhaseTime, report: Report) -> str:
+    """A phase of one document, as `1.2 ms`; of how many documents that is, where it is not all."""
+    ms = phase.ms_per_document
+    if ms is None:
+        return NOT_MEASURED
+    shown = "<0.01" if 0 < ms < 0.005 else compact(ms) if ms < 100 else count(ms)
+    return f"{shown} ms" + _of(phase.documents, report)
+
+
+def phase_lines(report: Report) -> Iterator[str]:
+    """Each phase with its milliseconds."""
+    for phase in report.phases:
+        yield f"{phase.phase} {milliseconds(phase, report)}"
+
+
+def _of(documents: int, report: Report) -> str:
+    every = report.balance.outcomes.documents
+    return "" if documents >= every else f" (of {count(documents)} of {count(every)} documents)"
