@@ -34,7 +34,7 @@ class InputObject:
     row_group_rows: tuple[int, ...]
     """Rows of each row group, from the footer."""
     row_group_bytes: tuple[int, ...]
-    """Uncompressed bytes of each row group, from the footer."""
+    """Uncompressed bytes of each row group's text, from the footer; of all its columns in plans of earlier versions."""
     unreadable: str | None = None
     """Why the object cannot be read, in a line that names it; such an object holds no planned rows."""
 

@@ -148,15 +148,22 @@ class ShardWork:
 
 
 def _take(rows: Iterator[Row]) -> list[Row]:
-    """The next rows: so many that reading is no bottleneck, so few that long texts do not fill the memory."""
+    """The next rows: so many that reading is no bottleneck, so few that long texts do not fill the memory.
+
+    The longest comes first, so that at the end the engine does not wait for it alone.
+    """
     batch: list[Row] = []
     characters = 0
     for row in rows:
         batch.append(row)
-        characters += 0 if isinstance(row.content, Outcome) else len(row.content.text or "")
+        characters += _characters(row)
         if len(batch) >= BATCH_ROWS or characters >= BATCH_CHARACTERS:
             break
-    return batch
+    return sorted(batch, key=_characters, reverse=True)
+
+
+def _characters(row: Row) -> int:
+    return 0 if isinstance(row.content, Outcome) else len(row.content.text or "")
 
 
 def _gravest(errors: BaseExceptionGroup[BaseException]) -> BaseException:

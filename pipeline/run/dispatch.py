@@ -75,7 +75,7 @@ class Dispatcher:
         rng: random.Random | None = None,
     ) -> None:
         """Args:
-        shards: pending shards by id, in the order to work in.
+        shards: pending shards by id, in the order to work in: see `plan.longest_first`.
         attempts_per_shard: failures (not deaths) after which a shard is given up.
         halves_present: ids of halves that an earlier submission has stored.
         rng: jitter for the waits between attempts.

@@ -39,6 +39,7 @@ def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
         file = _opened(source, info.uri)
         _check_columns(file.schema_arrow, info.uri, spec)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        text = _column_of(file.metadata, spec.text)
         if sum(group.num_rows for group in groups) != file.metadata.num_rows:
             raise UnreadableError(f"{info.uri} has a Parquet footer that contradicts itself")
     return InputObject(
@@ -46,8 +47,13 @@ def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
         etag=info.etag,
         size_bytes=info.size_bytes,
         row_group_rows=tuple(group.num_rows for group in groups),
-        row_group_bytes=tuple(group.total_byte_size for group in groups),
+        row_group_bytes=tuple(group.column(text).total_uncompressed_size for group in groups),
     )
+
+
+def _column_of(metadata: pq.FileMetaData, name: str) -> int:
+    """Where a plain column stands among all, nested ones counted by their leaves."""
+    return next(index for index in range(metadata.num_columns) if metadata.schema.column(index).path == name)
 
 
 def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[str, pa.DataType]:

@@ -16,7 +16,9 @@ from demo.s3 import S3Server
 from pipeline.core.errors import FingerprintError
 from pipeline.report.model import Report
 from pipeline.run.job import run
+from pipeline.run.plan import standing_plan
 from pipeline.run.progress import Snapshot
+from pipeline.storage.layout import RunLayout
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
@@ -131,3 +133,19 @@ def test_another_job_under_the_same_prefix_is_refused_and_told_why(prefix: str, 
 @pytest.fixture(autouse=True)
 def _logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pipeline")
+
+
+def test_the_shard_with_the_most_text_goes_first(s3_bucket: str, s3_server: S3Server, tmp_path: Path) -> None:
+    """Fails when shards are handed out as the plan has them."""
+    store = store_of(s3_bucket, s3_server.endpoint_url)
+    rows = documents(60)
+    for row in rows[40:]:
+        row["text"] += f" {row['document_id']} and more of it" * 20
+    put_parquet(store, f"{s3_bucket}in/a.parquet", rows)
+    log = tmp_path / "engine.log"
+    spec = job(s3_bucket, s3_server.endpoint_url, model={"engine": {"log": str(log)}}, cluster={"engines": 1})
+    assert run(spec, base=ROOT).exit_code == 0
+    assert_each_once(spec, [row["document_id"] for row in rows])
+    plan = standing_plan(store, RunLayout(spec.output.uri)).plan
+    first = next(event for event in _events(log) if event["event"] == "request")
+    assert plan.shards[2].shard_id in str(first["request_id"])

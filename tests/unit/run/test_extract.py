@@ -262,6 +262,23 @@ async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish
     assert engine.most == 4
 
 
+async def test_the_longest_of_the_rows_at_hand_enters_first_and_outcomes_keep_the_order_of_the_rows() -> None:
+    """Fails when rows enter as they stand: the engine would wait for the last one alone."""
+    words = [3, 1, 40, 0, 7]
+
+    def read(piece: Piece) -> Iterator[Document]:
+        for row, count in enumerate(words):
+            yield Document(f"d{row}", " ".join([f"{row}"] * count))
+
+    engine = Slow()
+    engine.go.set()
+    work, _ = _work(engine, 1, read)
+    done = await work.run(_shard("a", 5), "a", 60)
+    assert [seen[0] for seen in engine.seen] == ["2", "4", "0", "1"]
+    assert [outcome.document_id for outcome in done.outcomes] == [f"d{row}" for row in range(5)]
+    assert done.outcomes[3].cause is Cause.EMPTY
+
+
 async def test_no_more_than_the_slots_are_in_flight_and_all_are_given_back_when_the_engine_dies() -> None:
     engine = Slow(dies=True)
     work, lanes = _work(engine, 3)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.core.document import InputObject, Plan
 from pipeline.core.errors import VerificationError
 from pipeline.run.fingerprint import Identity
-from pipeline.run.plan import StoredPlan, make_shards, parse_plan, render_plan, write_plan
+from pipeline.run.plan import StoredPlan, longest_first, make_shards, parse_plan, render_plan, write_plan
 from pipeline.storage.layout import RunLayout
 from tests.stores import MemoryStore
 
@@ -86,3 +86,19 @@ def test_a_second_driver_gets_the_first_ones_plan() -> None:
     second = StoredPlan(Plan("1" * 16, objects, make_shards(objects, 5)), Identity({}))
     assert write_plan(store, layout, first, attempt="one") == first
     assert write_plan(store, layout, second, attempt="two") == first
+
+
+def test_shards_with_the_most_text_come_first_and_equal_ones_in_the_plans_order() -> None:
+    """Rows say nothing of it: the middle shard has the fewest, and a divided row group's text goes with its rows."""
+    objects = (
+        InputObject("s3://b/a", "a", 1, (100, 5), (2000, 9000)),
+        InputObject("s3://b/b", "b", 1, (150, 100, 20), (3000, 700, 0)),
+    )
+    shards = make_shards(objects, 100)
+    assert [shard.rows for shard in shards] == [100, 5, 75, 75, 100, 20]
+    plan = Plan("f" * 16, objects, shards)
+    pending = {shard.shard_id: shard for shard in shards}
+    assert list(longest_first(plan, pending).values()) == [shards[index] for index in (1, 0, 2, 3, 4, 5)]
+    del pending[shards[2].shard_id]
+    again = parse_plan(render_plan(StoredPlan(plan, Identity({}))), source="plan").plan
+    assert list(longest_first(again, pending).values()) == [shards[index] for index in (1, 0, 3, 4, 5)]

@@ -77,6 +77,16 @@ def test_a_listing_says_what_the_footers_say() -> None:
     assert second.size_bytes == store.list(DOCS)[1].size_bytes
 
 
+def test_the_bytes_of_a_row_group_are_those_of_its_text() -> None:
+    """Fails when columns that no prompt holds count."""
+    long = pa.array(["".join(map(str, range(start, start + 300))) for start in range(6)])
+    table = _rows(6).append_column("image", long).append_column("pair", pa.array([{"a": 1, "text": "x" * 99}] * 6))
+    data = _parquet(table.select(["image", "pair", "document_id", "text"]), row_group_size=3)
+    [item] = list_input(_store(a__parquet=data), SPEC)
+    assert len(item.row_group_bytes) == 2
+    assert all(0 < size < 200 for size in item.row_group_bytes)
+
+
 @pytest.mark.parametrize(
     "days",
     [
