@@ -1,7 +1,9 @@
 """Owns who works on what: a state machine over shards and workers that knows neither Ray nor a clock.
 
-Work is pulled.  A worker has one task at a time, and a second one to prefetch while there is plenty.  A task that was
-running when its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
+Work is pulled.  A worker has one task at a time, and a second one to prefetch while there is plenty, unless it would
+hold more text than its share of all that is left, which others would wait for at the end.  A task that was running when
+its worker died is a suspect: it runs alone from then on, so that the next death names the guilty one.
+
 When nothing waits and a worker is idle, it gets a task that has fallen behind on another one, and the first to commit
 counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks"); idle workers beyond the open tasks are not
 needed any more.  An event costs the logarithm of the number of delayed tasks at most; where a worker is idle or a
@@ -24,6 +26,7 @@ from pipeline.core.document import Shard
 from pipeline.core.errors import RecordmillError
 from pipeline.run.bisection import Bisection
 from pipeline.run.task import Assignment, Merge, Task
+from pipeline.run.waiting import Entry, Line
 
 __all__ = ["Dispatcher"]
 
@@ -39,23 +42,8 @@ BACKOFF_MOST_S = 60.0
 
 
 @dataclass(slots=True)
-class _Entry:
-    task: Task
-    attempts: int = 0
-    failures: int = 0
-    deaths: int = 0
-    holders: int = 0
-    """Workers that have it now: two, where it had fallen behind."""
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether it runs alone, since a worker died of it or of what it is a half of."""
-        return self.deaths > 0 or self.task.is_half
-
-
-@dataclass(slots=True)
 class _Worker:
-    running: dict[str, _Entry] = field(default_factory=dict)
+    running: dict[str, Entry] = field(default_factory=dict)
     """By task id; it works on the first one."""
     since: float = 0.0
     """When it came to that."""
@@ -71,18 +59,24 @@ class Dispatcher:
         shards: Mapping[str, Shard],
         *,
         attempts_per_shard: int,
+        text_bytes: Mapping[str, int] | None = None,
         halves_present: Iterable[str] = (),
         rng: random.Random | None = None,
     ) -> None:
         """Args:
         shards: pending shards by id, in the order to work in: see `plan.longest_first`.
         attempts_per_shard: failures (not deaths) after which a shard is given up.
+        text_bytes: of each shard, for how long it takes; None where rows have to say it.
         halves_present: ids of halves that an earlier submission has stored.
         rng: jitter for the waits between attempts.
         """
-        self._waiting = deque(_Entry(Task(shard_id, shard, shard_id)) for shard_id, shard in shards.items())
-        self._suspects: deque[_Entry] = deque()
-        self._delayed: list[tuple[float, int, _Entry]] = []
+        self._waiting = Line(
+            Entry(Task(shard_id, shard, shard_id), shard.rows if text_bytes is None else text_bytes[shard_id])
+            for shard_id, shard in shards.items()
+        )
+        self._held_size = 0
+        self._suspects: deque[Entry] = deque()
+        self._delayed: list[tuple[float, int, Entry]] = []
         self._workers: dict[str, _Worker] = {}
         self._idle: dict[str, None] = {}
         self._busy: dict[str, None] = {}
@@ -135,26 +129,47 @@ class Dispatcher:
         """When the first delayed task may run, on the caller's clock; None when nothing waits for time."""
         return self._delayed[0][0] if self._delayed else None
 
-    def assign(self, now: float) -> list[Assignment]:
-        """What to hand out now.  Suspects go to idle workers, alone; every worker gets a first task before a second."""
+    def assign(self, now: float, workers_coming: int = 0) -> list[Assignment]:
+        """What to hand out now.  Suspects go to idle workers, alone; every worker gets a first task before a second.
+
+        Args:
+            now: in seconds, on the caller's clock.
+            workers_coming: those that start, and will want their share.
+        """
         self._now = now
         while self._delayed and self._delayed[0][0] <= now:
-            entry = heapq.heappop(self._delayed)[2]
-            self._queue_of(entry).append(entry)
+            self._return(heapq.heappop(self._delayed)[2])
         assigned = []
         while self._idle and (self._suspects or self._waiting):
             worker_id = next(iter(self._idle))
             is_suspect = bool(self._suspects)
-            entry = self._suspects.popleft() if is_suspect else self._waiting.popleft()
+            entry = self._suspects.popleft() if is_suspect else self._waiting.take()
             assigned.append(self._hand(worker_id, entry, is_alone=is_suspect))
         while len(self._busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(self._workers):
             worker_id = next(iter(self._busy))
-            assigned.append(self._hand(worker_id, self._waiting.popleft(), is_alone=False))
+            if self._has_share(worker_id, len(self._workers) + workers_coming):
+                del self._busy[worker_id]  # until it has done what it holds
+            else:
+                assigned.append(self._hand(worker_id, self._waiting.take(), is_alone=False))
         while self._idle and (late := self._fallen_behind()) is not None:
             assigned.append(self._hand(next(iter(self._idle)), late, is_alone=False))
         return assigned
 
-    def _fallen_behind(self) -> _Entry | None:
+    def _has_share(self, worker_id: str, workers: int) -> bool:
+        """Whether one task more would be more than the worker's share of all that is left."""
+        held = sum(entry.size for entry in self._workers[worker_id].running.values()) + self._waiting.first.size
+        return held * workers > self._waiting.size + self._held_size
+
+    def _return(self, entry: Entry, *, is_first: bool = False) -> None:
+        """Puts a task among those that wait."""
+        if not entry.is_suspect:
+            self._waiting.add(entry, is_first=is_first)
+        elif is_first:
+            self._suspects.appendleft(entry)
+        else:
+            self._suspects.append(entry)
+
+    def _fallen_behind(self) -> Entry | None:
         """A task of the worker that has been at one for the longest time, if that is unusually long."""
         if self._timed < FINISHED_BEFORE_JUDGING:
             return None
@@ -211,13 +226,10 @@ class Dispatcher:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
         worker = self._remove(worker_id)
         for entry in filter(self._is_open, reversed(worker.running.values())):
-            self._queue_of(entry).appendleft(entry)
+            self._return(entry, is_first=True)
         return tuple(worker.running)
 
-    def _queue_of(self, entry: _Entry) -> deque[_Entry]:
-        return self._suspects if entry.is_suspect else self._waiting
-
-    def _is_open(self, entry: _Entry) -> bool:
+    def _is_open(self, entry: Entry) -> bool:
         """Whether nobody else has the task, and its shard is neither done nor given up."""
         root_id = entry.task.root_id
         return not entry.holders and root_id not in self.done and root_id not in self.given_up
@@ -229,9 +241,10 @@ class Dispatcher:
         self._placed -= len(worker.running)
         for entry in worker.running.values():
             entry.holders -= 1
+            self._held_size -= entry.size
         return worker
 
-    def _judge(self, entry: _Entry, now: float) -> None:
+    def _judge(self, entry: Entry, now: float) -> None:
         """What follows from a death: another try alone, a division, or the end for a single document."""
         task = entry.task
         is_single = task.shard.rows == 1
@@ -243,26 +256,26 @@ class Dispatcher:
         else:
             bisection = self._bisection(task)
             for half_id, half in bisection.divide(task.task_id):
-                half_entry = _Entry(Task(half_id, half, task.root_id, before=bisection.before(half_id)))
+                half_entry = Entry(Task(half_id, half, task.root_id, before=bisection.before(half_id)))
                 if half_id in self._halves_present:
                     self._settle_leaf(half_entry, is_crashed=False)
                 else:
                     self._suspects.append(half_entry)
 
-    def _settle_leaf(self, entry: _Entry, *, is_crashed: bool) -> None:
+    def _settle_leaf(self, entry: Entry, *, is_crashed: bool) -> None:
         task = entry.task
         bisection = self._bisection(task)
         bisection.settle(task.task_id, is_crashed=is_crashed)
         if bisection.is_settled and task.root_id not in self.given_up:
             merge = Merge(bisection.leaves)
-            self._waiting.appendleft(_Entry(Task(f"{task.root_id}-merge", bisection.root, task.root_id, merge)))
+            self._waiting.add(Entry(Task(f"{task.root_id}-merge", bisection.root, task.root_id, merge)), is_first=True)
 
     def _bisection(self, task: Task) -> Bisection:
         if task.root_id not in self._bisections:
             self._bisections[task.root_id] = Bisection(task.shard, task.root_id)
         return self._bisections[task.root_id]
 
-    def _count_failure(self, entry: _Entry, error: RecordmillError, now: float) -> None:
+    def _count_failure(self, entry: Entry, error: RecordmillError, now: float) -> None:
         entry.failures += 1
         if entry.failures < self._attempts_per_shard:
             self._delay(entry, entry.failures, now)
@@ -277,12 +290,12 @@ class Dispatcher:
         if root_id not in self.done and root_id not in self.given_up:
             self._open -= 1
 
-    def _delay(self, entry: _Entry, times: int, now: float) -> None:
+    def _delay(self, entry: Entry, times: int, now: float) -> None:
         wait_s = min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** (times - 1)) * self._rng.uniform(0.5, 1.5)
         self._tickets += 1
         heapq.heappush(self._delayed, (now + wait_s, self._tickets, entry))
 
-    def _hand(self, worker_id: str, entry: _Entry, *, is_alone: bool) -> Assignment:
+    def _hand(self, worker_id: str, entry: Entry, *, is_alone: bool) -> Assignment:
         worker = self._workers[worker_id]
         if not worker.running:
             worker.since = self._now
@@ -290,17 +303,19 @@ class Dispatcher:
         worker.is_alone = is_alone
         entry.attempts += 1
         entry.holders += 1
+        self._held_size += entry.size
         self._placed += 1
         self._file(worker_id)
         return Assignment(worker_id, entry.task, entry.attempts)
 
-    def _take(self, worker_id: str, task_id: str) -> _Entry:
+    def _take(self, worker_id: str, task_id: str) -> Entry:
         worker = self._workers[worker_id]
         if task_id == next(iter(worker.running), None):
             worker.since = self._now
         entry = worker.running.pop(task_id)
         worker.is_alone = False
         entry.holders -= 1
+        self._held_size -= entry.size
         self._placed -= 1
         self._file(worker_id)
         return entry

@@ -127,7 +127,7 @@ class Driver:
         while not self._dispatcher.is_finished:
             self._check_stop()
             self._grow()
-            for assignment in self._dispatcher.assign(self._clock()):
+            for assignment in self._dispatcher.assign(self._clock(), self._fleet.starting):
                 self._cluster.submit(assignment)
                 self._log("started", assignment.task.task_id, assignment.worker_id, f"attempt={assignment.attempt}")
             for worker_id in self._dispatcher.unneeded():

@@ -29,7 +29,7 @@ from pipeline.run.engines import start_engine
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import EngineFactory, Setup
-from pipeline.run.plan import longest_first, write_plan
+from pipeline.run.plan import longest_first, text_bytes, write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.progress import LogProgress, Progress, Snapshot
 from pipeline.run.record import import_paths
@@ -172,9 +172,12 @@ def _work(
         wanted = spec.cluster.engines
         most = None if wanted == "auto" else wanted
         fleet = Fleet(1 if most is None else most, concurrency=spec.cluster.concurrency, most=most)
+        pending = ledger.pending()
+        sizes = text_bytes(prepared.stored.plan, pending)
         dispatcher = Dispatcher(
-            longest_first(prepared.stored.plan, ledger.pending()),
+            longest_first(pending, sizes),
             attempts_per_shard=spec.limits.attempts_per_shard,
+            text_bytes=sizes,
             halves_present=_halves(prepared),
         )
         driver = Driver(

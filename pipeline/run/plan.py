@@ -26,6 +26,7 @@ __all__ = [
     "render_plan",
     "shards_of",
     "standing_plan",
+    "text_bytes",
     "write_plan",
 ]
 
@@ -75,20 +76,23 @@ def shards_of(pieces: Iterable[Piece], shard_rows: int) -> tuple[Shard, ...]:
     return tuple(shards)
 
 
-def longest_first(plan: Plan, shards: Mapping[str, Shard]) -> dict[str, Shard]:
-    """The same shards, those with the most text first; in the plan's order where they have the same.
-
-    Long ones that come last leave other engines idle (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969).
-    A row group's text is taken to be spread evenly over its rows.
-    """
+def text_bytes(plan: Plan, shards: Mapping[str, Shard]) -> dict[str, int]:
+    """The uncompressed bytes of each shard's text; a row group's are taken to be spread evenly over its rows."""
     objects = {item.uri: item for item in plan.objects}
 
-    def text_bytes(piece: Piece) -> float:
-        item = objects[piece.uri]
-        return item.row_group_bytes[piece.row_group] * piece.rows / item.row_group_rows[piece.row_group]
+    def of(piece: Piece) -> int:
+        item, group = objects[piece.uri], piece.row_group
+        return item.row_group_bytes[group] * piece.rows // item.row_group_rows[group]
 
-    weights = {shard_id: sum(map(text_bytes, shard.pieces)) for shard_id, shard in shards.items()}
-    return {shard_id: shards[shard_id] for shard_id in sorted(shards, key=weights.__getitem__, reverse=True)}
+    return {shard_id: sum(map(of, shard.pieces)) for shard_id, shard in shards.items()}
+
+
+def longest_first(shards: Mapping[str, Shard], sizes: Mapping[str, int]) -> dict[str, Shard]:
+    """The same shards, those with the most text first; in their order where they have the same.
+
+    Long ones that come last leave other engines idle (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969).
+    """
+    return {shard_id: shards[shard_id] for shard_id in sorted(shards, key=sizes.__getitem__, reverse=True)}
 
 
 def _row_groups(objects: Sequence[InputObject]) -> Iterator[Piece]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.core.document import InputObject, Plan
 from pipeline.core.errors import VerificationError
 from pipeline.run.fingerprint import Identity
-from pipeline.run.plan import StoredPlan, longest_first, make_shards, parse_plan, render_plan, write_plan
+from pipeline.run.plan import StoredPlan, longest_first, make_shards, parse_plan, render_plan, text_bytes, write_plan
 from pipeline.storage.layout import RunLayout
 from tests.stores import MemoryStore
 
@@ -98,7 +98,11 @@ def test_shards_with_the_most_text_come_first_and_equal_ones_in_the_plans_order(
     assert [shard.rows for shard in shards] == [100, 5, 75, 75, 100, 20]
     plan = Plan("f" * 16, objects, shards)
     pending = {shard.shard_id: shard for shard in shards}
-    assert list(longest_first(plan, pending).values()) == [shards[index] for index in (1, 0, 2, 3, 4, 5)]
+    assert list(longest_first(pending, text_bytes(plan, pending)).values()) == [
+        shards[index] for index in (1, 0, 2, 3, 4, 5)
+    ]
     del pending[shards[2].shard_id]
     again = parse_plan(render_plan(StoredPlan(plan, Identity({}))), source="plan").plan
-    assert list(longest_first(again, pending).values()) == [shards[index] for index in (1, 0, 3, 4, 5)]
+    assert list(longest_first(pending, text_bytes(again, pending)).values()) == [
+        shards[index] for index in (1, 0, 3, 4, 5)
+    ]
