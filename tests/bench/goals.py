@@ -93,14 +93,14 @@ def _ours_to(other: str, value: Callable[[Figures], float | None]) -> Callable[[
 
 
 def _largest(key: str, factor: float = 1.0) -> Callable[[Any], list[float]]:
-    return lambda figures: [factor * max(figures, key=lambda item: item["documents"])[key]]
+    return lambda figures: [factor * max(figures["growth"], key=lambda item: item["documents"])[key]]
 
 
 def _growth(figures: Any) -> list[float]:
     """Exponents between the two largest sizes, of planning, resuming and the driver's time."""
-    if len(figures) < 2:
+    if len(figures["growth"]) < 2:
         return []
-    small, large = sorted(figures, key=lambda item: item["documents"])[-2:]
+    small, large = sorted(figures["growth"], key=lambda item: item["documents"])[-2:]
     step = math.log(large["documents"] / small["documents"])
     return [math.log(large[key] / small[key]) / step for key in ("plan_s", "resume_s", "driver_cpu_s")]
 

@@ -150,9 +150,26 @@ def _simulation(figures: Any) -> str:
             f"{item['useful_share']:.1%}",
             f"{item['lost_engines']:,}",
         ]
-        for item in figures
+        for item in figures["growth"]
     ]
-    return markdown_table(names, rows, left=0)
+    order = [
+        [
+            item["order"],
+            "yes" if item["has_backups"] else "no",
+            f"{item['documents']:,}",
+            f"{item['engines']:,}",
+            f"{item['wall_s']:,.0f}",
+            f"{item['least_wall_s']:,.0f}",
+            f"{item['idle_s']:,.0f}",
+            f"{item['lost_share']:.1%}",
+        ]
+        for item in figures["order"]
+    ]
+    told = ["order", "backup attempts", "documents", "engines", "wall s", "least wall s", "idle engine s", "lost"]
+    return (
+        f"{markdown_table(names, rows, left=0)}\n\nThe order of the shards, where row groups differ in length:\n\n"
+        + markdown_table(told, order, left=2)
+    )
 
 
 def _sheets(figures: Any) -> str:

@@ -73,10 +73,11 @@ def test_whole_jobs_are_compared_within_rounds() -> None:
 
 def test_growth_that_is_not_linear_is_a_goal_missed() -> None:
     def sizes(last_s: float) -> Any:
-        return [
+        growth = [
             {"documents": size, "plan_s": seconds, "resume_s": seconds, "driver_cpu_s": seconds}
             for size, seconds in ((10, 1.0), (100, last_s))
         ]
+        return {"growth": growth, "order": []}
 
     goal = _goal("Growth, as a power of the documents")
     assert goal.reached({"simulation": sizes(10.0)}).is_met is True
