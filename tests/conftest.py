@@ -1,4 +1,4 @@
-"""What tests share: one S3 server, small models, and data that not every checkout has.
+"""What tests share: one S3 server, one Ray cluster, small models, and data that not every checkout has.
 
 `RECORDMILL_CACHE` names the folder of converted models; by default `.cache/models` of this checkout.
 """
@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -20,9 +20,15 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# Ray turns tokens on when a process starts a cluster of its own; the shared one must then know the token already.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 
 from demo.models import ModelSourceError, default_cache, gemma_folder, smollm2_folder, tiny_llama_folder
 from demo.s3 import S3Server
+
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster
 
 # A slow machine fails no test.
 settings.register_profile("patient", deadline=None)
@@ -68,6 +74,15 @@ def s3_bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
     return s3_server.bucket(f"test-{secrets.token_hex(8)}")
+
+
+@pytest.fixture(scope="session")
+def cluster(s3_server: S3Server) -> Iterator[Cluster]:
+    """One Ray cluster for the session, for runs whose point is not that they start their own."""
+    from tests.machines import head_alone  # Ray takes seconds to import, and most tests have no use for it
+
+    with head_alone(s3_server) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,10 @@ from pipeline.run.messages import EngineFactory
 from pipeline.run.progress import Snapshot
 from pipeline.run.verify import verify
 from pipeline.storage.store import Store
-from tests.faults.conftest import OBJECT_STORE_BYTES
 from tests.faults.driver import start_driver
 from tests.faults.engines import BEARABLE, HUNGER_BYTES, gathered, hungry
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
+from tests.machines import machines
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
@@ -43,24 +41,6 @@ IDS = [row["document_id"] for row in documents(COUNT)]
 def prefix(s3_bucket: str, s3_server: S3Server) -> str:
     put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(COUNT))
     return s3_bucket
-
-
-@contextmanager
-def _machines(cluster: Cluster, server: S3Server, count: int, **options: Any) -> Iterator[list[Any]]:
-    """Machines with one GPU each, a number, which is where engines that ask for one are placed."""
-    nodes: list[Any] = []
-    try:
-        with pytest.MonkeyPatch.context() as environment:
-            for name, value in server.environment().items():
-                environment.setenv(name, value)
-            for _ in range(count):
-                node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=OBJECT_STORE_BYTES, **options)
-                nodes.append(node)
-        yield nodes
-    finally:
-        for node in nodes:
-            if node in cluster.worker_nodes:
-                cluster.remove_node(node, allow_graceful=False)
 
 
 def _events(log: Path) -> list[dict[str, Any]]:
@@ -97,7 +77,7 @@ def test_the_work_of_a_machine_that_is_taken_away_moves(
         model={"engine": {"log": str(log), "token_s": 0.02}},
         cluster={"gpus_per_engine": 1, "wait_s": 120},
     )
-    with _machines(cluster, s3_server, 2) as nodes:
+    with machines(cluster, s3_server, 2, num_cpus=1, num_gpus=1) as nodes:
 
         def take_away(snapshot: Snapshot) -> None:
             if len(_events(log)) > 30 and nodes[0] in cluster.worker_nodes:
@@ -123,7 +103,7 @@ def test_a_machine_that_freezes_and_comes_back_alters_nothing(
     store = store_of(spec.output.uri, spec.s3.endpoint_url)
     did: list[str] = []
     seen: dict[str, set[str]] = {}
-    with _machines(cluster, s3_server, 2) as nodes:
+    with machines(cluster, s3_server, 2, num_cpus=1, num_gpus=1) as nodes:
         raylet = nodes[0].all_processes["raylet"][0].process.pid
 
         def freeze_and_thaw(snapshot: Snapshot) -> None:
@@ -226,7 +206,7 @@ def test_a_worker_that_takes_more_memory_than_there_is_is_followed_by_one_that_t
         # Half of what sixteen documents at a time take, and far more than eight do.
         allowed = (used + BEARABLE * HUNGER_BYTES * 0.6) / there_is
         limits = {"RAY_memory_usage_threshold": f"{allowed:.4f}", "RAY_memory_monitor_refresh_ms": "100"}
-        with _machines(cluster, s3_server, 1, env_vars=limits):
+        with machines(cluster, s3_server, 1, num_cpus=1, num_gpus=1, env_vars=limits):
             result = run(spec, base=ROOT, address=cluster.address, engine_factory=hungry)
         # What others on this machine took or gave back in the meantime moved the limit: then it says nothing.
         if abs(get_used_memory() - used) < STRAY_BYTES:

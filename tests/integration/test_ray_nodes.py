@@ -17,27 +17,18 @@ from pipeline.run.job import RunResult, run
 from pipeline.run.progress import Snapshot
 from tests.faults.engines import gathered
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
+from tests.machines import machines
 
 pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
 
 COUNT = 120
-MEMORY_BYTES = 80 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def address(s3_server: S3Server) -> Iterator[str]:
-    """Three machines that may read and write the server: a head without a GPU, and two with two GPUs each."""
-    cluster = Cluster()
-    try:
-        with pytest.MonkeyPatch.context() as environment:
-            for name, value in s3_server.environment().items():
-                environment.setenv(name, value)
-            cluster.add_node(num_cpus=1, object_store_memory=MEMORY_BYTES)
-            for _ in range(2):
-                cluster.add_node(num_cpus=2, num_gpus=2, object_store_memory=MEMORY_BYTES)
+def address(cluster: Cluster, s3_server: S3Server) -> Iterator[str]:
+    """Two machines with two GPUs each, beside a head without one."""
+    with machines(cluster, s3_server, 2, num_cpus=2, num_gpus=2):
         yield cluster.address
-    finally:
-        cluster.shutdown()
 
 
 class Watch:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ray.cluster_utils import Cluster
 
 from demo.s3 import S3Server
 from pipeline.core.errors import FingerprintError
@@ -81,7 +82,7 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
 
 
 def test_a_worker_that_is_killed_mid_shard_is_replaced_and_nothing_lost_or_doubled(
-    prefix: str, s3_server: S3Server, tmp_path: Path
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
     log = tmp_path / "engine.log"
     # One engine: without its replacement the run never ends.  So few shards that none is ever taken for late and handed
@@ -101,16 +102,16 @@ def test_a_worker_that_is_killed_mid_shard_is_replaced_and_nothing_lost_or_doubl
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     killer.join()
     assert result.exit_code == 0
     assert_each_once(spec, IDS)
     assert len({event["pid"] for event in _events(log)}) == 2
 
 
-def test_a_document_that_kills_every_engine_is_isolated(prefix: str, s3_server: S3Server) -> None:
+def test_a_document_that_kills_every_engine_is_isolated(cluster: Cluster, prefix: str, s3_server: S3Server) -> None:
     spec = job(prefix, s3_server.endpoint_url, model={"engine": {"crash_on": "note 77 "}})
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 0
     rows = assert_each_once(spec, IDS)
     lost = [row for row in rows if row["_status"] != "valid"]
@@ -119,9 +120,11 @@ def test_a_document_that_kills_every_engine_is_isolated(prefix: str, s3_server: 
     ]
 
 
-def test_another_job_under_the_same_prefix_is_refused_and_told_why(prefix: str, s3_server: S3Server) -> None:
+def test_another_job_under_the_same_prefix_is_refused_and_told_why(
+    cluster: Cluster, prefix: str, s3_server: S3Server
+) -> None:
     first = job(prefix, s3_server.endpoint_url)
-    assert run(first, base=ROOT).exit_code == 0
+    assert run(first, base=ROOT, address=cluster.address).exit_code == 0
     with pytest.raises(FingerprintError, match=r"decoding\.max_tokens: 100 there, 120 here"):
         run(job(prefix, s3_server.endpoint_url, decoding={"max_tokens": 120}), base=ROOT)
     store = store_of(prefix, s3_server.endpoint_url)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ray.cluster_utils import Cluster
 
 from demo.s3 import S3Server
 from pipeline.core.spec import JobSpec
@@ -51,8 +52,9 @@ def _requests(log: Path) -> list[str]:
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_again(
-    prefix: str, s3_server: S3Server, tmp_path: Path, number: signal.Signals, exit_code: int
+    cluster: Cluster, prefix: str, s3_server: S3Server, tmp_path: Path, number: signal.Signals, exit_code: int
 ) -> None:
+    """The driver has a cluster of its own, which ends with it; another goes on."""
     log = tmp_path / "engine.log"
     spec = job(prefix, s3_server.endpoint_url, model={"engine": {"log": str(log), "token_s": 0.02}})
     process = start_driver(spec)
@@ -63,7 +65,7 @@ def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_a
     store = store_of(prefix, s3_server.endpoint_url)
     before = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}
     already = len(_requests(log))
-    assert run(spec, base=ROOT).exit_code == 0
+    assert run(spec, base=ROOT, address=cluster.address).exit_code == 0
     assert_each_once(spec, IDS)
     after = {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")}
     assert before.items() <= after.items()
@@ -74,9 +76,9 @@ def test_a_driver_that_is_stopped_is_resumed_without_decoding_a_finished_shard_a
     assert found.documents_found == 120
 
 
-def test_two_drivers_at_once_make_one_set_of_parts(prefix: str, s3_server: S3Server) -> None:
+def test_two_drivers_at_once_make_one_set_of_parts(cluster: Cluster, prefix: str, s3_server: S3Server) -> None:
     spec = job(prefix, s3_server.endpoint_url, cluster={"engines": 1})
-    drivers = [start_driver(spec), start_driver(spec)]
+    drivers = [start_driver(spec, address=cluster.address) for _ in range(2)]
     for process in drivers:
         _, said = process.communicate(timeout=180)
         assert process.returncode == 0, said
@@ -84,13 +86,15 @@ def test_two_drivers_at_once_make_one_set_of_parts(prefix: str, s3_server: S3Ser
     assert verify(spec.output.uri, spec.s3).is_sound
 
 
-def test_two_jobs_that_take_a_prefix_at_the_same_moment_leave_the_run_of_one(prefix: str, s3_server: S3Server) -> None:
+def test_two_jobs_that_take_a_prefix_at_the_same_moment_leave_the_run_of_one(
+    cluster: Cluster, prefix: str, s3_server: S3Server
+) -> None:
     with FaultProxy(s3_server.endpoint_url) as proxy:
         proxy.add("404", "HEAD", "plan.json", count=2)  # neither finds a plan when it looks for one
         specs = [
             job(prefix, proxy.endpoint_url, cluster={"engines": 1}, input={"shard_rows": rows}) for rows in (20, 30)
         ]
-        drivers = [start_driver(spec) for spec in specs]
+        drivers = [start_driver(spec, address=cluster.address) for spec in specs]
         said = [process.communicate(timeout=180)[1] for process in drivers]
         assert proxy.faults() == ["404", "404"]
         codes = [process.returncode for process in drivers]
@@ -107,16 +111,18 @@ def test_a_cluster_too_small_for_one_engine_is_said_with_what_is_missing(prefix:
     assert "gpus_per_engine: 0" in str(result.error)
 
 
-def test_an_engine_that_falls_silent_is_replaced_and_its_document_isolated(prefix: str, s3_server: S3Server) -> None:
+def test_an_engine_that_falls_silent_is_replaced_and_its_document_isolated(
+    cluster: Cluster, prefix: str, s3_server: S3Server
+) -> None:
     spec = job(
         prefix,
         s3_server.endpoint_url,
         # Few pieces to find the document in, each of which takes a silence; a slow worker is not silent so long.
-        input={"shard_rows": 15},
+        input={"shard_rows": 4},
         model={"engine": {"freeze_on": "note 7 "}},
         limits={"engine_silence_s": 6},
     )
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 0
     rows = assert_each_once(spec, IDS)
     assert [row["_document_id"] for row in rows if row["_cause"] == "engine_crash"] == ["d00007"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ray.cluster_utils import Cluster
 
 from demo.s3 import S3Server
 from pipeline.core.errors import StorageAccessError
@@ -39,7 +40,9 @@ def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
         yield proxy
 
 
-def test_each_bad_document_has_its_cause_and_its_neighbours_live(s3_bucket: str, s3_server: S3Server) -> None:
+def test_each_bad_document_has_its_cause_and_its_neighbours_live(
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server
+) -> None:
     store = store_of(s3_bucket, s3_server.endpoint_url)
     rows = [{"document_id": document_id, "text": text} for document_id, text, _, _ in TROUBLE]
     put_parquet(store, f"{s3_bucket}in/a.parquet", rows)
@@ -50,7 +53,7 @@ def test_each_bad_document_has_its_cause_and_its_neighbours_live(s3_bucket: str,
         limits={"document_bytes": 200_000},
         cluster={"engines": 1},
     )
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 0
     stored = assert_each_once(spec, [row["document_id"] for row in rows])
     found = [(row["_document_id"], row["_status"], row["_cause"]) for row in stored]
@@ -58,7 +61,9 @@ def test_each_bad_document_has_its_cause_and_its_neighbours_live(s3_bucket: str,
     assert verify(spec.output.uri, spec.s3).is_sound
 
 
-def test_damaged_objects_are_named_and_the_rest_completes(s3_bucket: str, s3_server: S3Server) -> None:
+def test_damaged_objects_are_named_and_the_rest_completes(
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server
+) -> None:
     store = store_of(s3_bucket, s3_server.endpoint_url)
     put_parquet(store, f"{s3_bucket}in/good.parquet", documents(40))
     put_parquet(store, f"{s3_bucket}in/flipped.parquet", documents(20, start=40))
@@ -76,7 +81,7 @@ def test_damaged_objects_are_named_and_the_rest_completes(s3_bucket: str, s3_ser
             bucket = s3_bucket.removeprefix("s3://").rstrip("/")
             s3_server.client().delete_object(Bucket=bucket, Key="in/vanishing.parquet")
 
-    result = run(spec, base=ROOT, progress=vanish)
+    result = run(spec, base=ROOT, address=cluster.address, progress=vanish)
     assert result.exit_code == 1
     assert "empty.parquet" in str(result.error)
     assert result.report is not None
@@ -90,27 +95,29 @@ def test_damaged_objects_are_named_and_the_rest_completes(s3_bucket: str, s3_ser
 
 
 def test_a_store_with_many_faults_loses_and_doubles_nothing(
-    s3_bucket: str, s3_server: S3Server, proxy: FaultProxy
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, proxy: FaultProxy
 ) -> None:
     put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(100))
     faults: list[Any] = ["503", "500", "reset_before", "reset_after"]
     proxy.rules = [Rule(fault, count=None, probability=0.05) for fault in faults]
     proxy.rules += [Rule("409", method="PUT", pattern="parts/", count=2), Rule("reset_after", "PUT", "parts/", count=2)]
     spec = job(s3_bucket, proxy.endpoint_url)
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 0, result.error
     assert_each_once(spec, [row["document_id"] for row in documents(100)])
     assert sum(fault is not None for _, _, fault in proxy.log) > 5
 
 
-def test_a_store_that_stays_away_ends_the_run_resumable(s3_bucket: str, s3_server: S3Server, proxy: FaultProxy) -> None:
+def test_a_store_that_stays_away_ends_the_run_resumable(
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, proxy: FaultProxy
+) -> None:
     put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(40))
     spec = job(s3_bucket, proxy.endpoint_url, cluster={"engines": 1}, limits={"attempts_per_shard": 1})
     proxy.rules = [Rule("403", method="PUT", pattern="parts/", count=None)]
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 3
     proxy.rules = []
-    assert run(spec, base=ROOT).exit_code == 0
+    assert run(spec, base=ROOT, address=cluster.address).exit_code == 0
     assert_each_once(spec, [row["document_id"] for row in documents(40)])
 
 

@@ -26,7 +26,7 @@ class Reader:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "200",
         }
-        for name in ("RAY_ADDRESS", "PYTHONPATH"):
+        for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "PYTHONPATH"):
             self._environment.pop(name, None)
 
     def save(self, name: str, text: str) -> None:
