@@ -328,31 +328,36 @@ def all_gone(pids: list[int]) -> bool:
     return False
 
 
+async def end(engine: VllmEngine, fault: signal.Signals, pids: list[int], prompt: Any) -> None:
+    """Does this to the engine core among its processes: every request ends with it, and nothing is left."""
+    try:
+        assert len(pids) >= 2
+        before = engine.metrics().values["output_tokens"]
+        waiting = [
+            asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
+            for n in range(4)
+        ]
+        await has_begun(engine, before)
+        os.kill(pids[0], fault)
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(result) for result in results] == [EngineDeadError] * 4
+        with pytest.raises(EngineDeadError):
+            await engine.generate(asked("after", prompt("x"), None, 5))
+    finally:
+        await engine.close()
+    assert all_gone(pids)
+
+
 class TestDeath:
     """Each test has an engine of its own, and ends it."""
 
-    @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
-    async def test_a_dead_or_frozen_engine_core_ends_every_request_and_leaves_nothing(
-        self, fault: signal.Signals, model: ModelSpec, prompt: Any
+    async def test_a_frozen_engine_core_ends_every_request_and_leaves_nothing(
+        self, model: ModelSpec, prompt: Any
     ) -> None:
         before = set(engine_processes(os.getpid()))
         engine = await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=4, start_s=300)
         pids = [pid for pid in engine_processes(os.getpid()) if pid not in before]
-        try:
-            assert len(pids) >= 2
-            waiting = [
-                asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
-                for n in range(4)
-            ]
-            await has_begun(engine, 0)
-            os.kill(pids[0], fault)
-            results = await asyncio.gather(*waiting, return_exceptions=True)
-            assert [type(result) for result in results] == [EngineDeadError] * 4
-            with pytest.raises(EngineDeadError):
-                await engine.generate(asked("after", prompt("x"), None, 5))
-        finally:
-            await engine.close()
-        assert all_gone(pids)
+        await end(engine, signal.SIGSTOP, pids, prompt)
 
     async def test_nothing_outlives_a_killed_owner(self, model: ModelSpec) -> None:
         owner = subprocess.Popen(
@@ -429,3 +434,9 @@ async def test_a_stock_backend_can_be_chosen_by_name(model: ModelSpec, prompt: A
         assert done.text.lstrip().startswith("{")
     finally:
         await engine.close()
+
+
+async def test_a_dead_engine_core_ends_every_request_and_leaves_nothing(engine: VllmEngine, prompt: Any) -> None:
+    """The last one: it ends the engine of this file."""
+    pids = [pid for pid in engine_processes(os.getpid()) if is_running(pid)]
+    await end(engine, signal.SIGKILL, pids, prompt)
