@@ -38,17 +38,16 @@ _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 _VLLM = "tests/integration/test_vllm_"
+_LONG = (f"{_VLLM}engine.py", f"{_VLLM}main_job.py")
 _RAY = ("tests/integration/", "tests/faults/test_runs_", "tests/faults/test_hostile.py")
 
 
 class _ByWhatIsStarted(LoadScopeScheduling):
-    """Tests with Ray clusters in one process, the others by file in the other, and those with vLLM when one is free."""
+    """Tests with Ray clusters in one process, the others by file in whichever is free."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        if path.startswith(_VLLM):
-            return "vllm"
-        return "ray" if path.startswith(_RAY) else path
+        return "ray" if path.startswith(_RAY) and not path.startswith(_VLLM) else path
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
@@ -57,8 +56,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with vLLM come last: an engine takes every core, and whatever runs beside it slows both down."""
-    items.sort(key=lambda item: item.nodeid.startswith(_VLLM))
+    """Tests with vLLM come last: an engine takes every core, and whatever runs beside it slows both down.
+
+    Of these the long files come first, so that no process is left alone with one.
+    """
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    path = item.nodeid.partition("::")[0]
+    if not path.startswith(_VLLM):
+        return 0
+    return 1 + _LONG.index(path) if path in _LONG else 1 + len(_LONG)
 
 
 @pytest.fixture(scope="session")
