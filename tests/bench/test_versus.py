@@ -117,8 +117,9 @@ def test_every_benchmark_of_the_page_takes_its_arguments(item: Benchmark, monkey
         parse(parser, *given, **named)
         raise _ParsedError
 
-    name = f"tests.bench.{item.module}"
-    module = importlib.import_module(f"{name}.__main__" if item.module == "versus" else name)
+    module = importlib.import_module(f"tests.bench.{item.module}")
+    if hasattr(module, "__path__"):
+        module = importlib.import_module(f"tests.bench.{item.module}.__main__")
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
     with pytest.raises(_ParsedError):
         module.main([*item.arguments, *(["--out", "figures.json"] if item.has_figures else [])])
