@@ -144,4 +144,5 @@ class _Rows:
         count, width = self._table.shape
         steps = np.full((count + 1, width), count, np.int32)
         steps[:count] = self._table
-        return (steps * np.int32(width)).reshape(-1)
+        steps *= np.int32(width)
+        return steps.reshape(-1)

@@ -64,16 +64,17 @@ class Goal:
 
 
 def _masks(key: str, place: int | None = None, model: str | None = None) -> Callable[[Any], list[float]]:
-    """Of ours, over all vocabularies, and all record types or one."""
+    """Of ours with a budget and without, over vocabularies, and all record types or one; infinite where it failed."""
 
     def values(figures: Any) -> list[float]:
         found = [
-            result[key]
+            result.get(key, math.inf)
             for by_engine in figures["vocabularies"].values()
-            for name, result in by_engine.get("ours", {}).items()
-            if key in result and model in (None, name)
+            for engine in ("ours", "ours-budget")
+            for name, result in by_engine.get(engine, {}).items()
+            if model in (None, name)
         ]
-        return found if place is None else [value[place] for value in found]
+        return found if place is None else [value if value == math.inf else value[place] for value in found]
 
     return values
 
@@ -118,8 +119,8 @@ def _valid(run: Figures) -> float | None:
 
 
 GOALS = (
-    Goal("Mask and advance, median", "3 µs", "masks", _masks("both_us", 0), 3.0),
-    Goal("Mask and advance, 99th percentile", "5 µs", "masks", _masks("both_us", 1), 5.0),
+    Goal("Mask and advance, rows made, median", "3 µs", "masks", _masks("both_us", 0), 3.0),
+    Goal("Mask and advance, rows made, 99th percentile", "5 µs", "masks", _masks("both_us", 1), 5.0),
     Goal("The same in vLLM's call, median", "15 µs", "masks", _masks("vllm_both_us", 0), 15.0),
     Goal("Masks of a batch of 256", "2 ms", "masks", _masks("vllm_batch_ms"), 2.0),
     Goal("Compiling three fields", "20 ms", "masks", _masks("compile_ms", model="three fields"), 20.0, digits=0),
@@ -134,13 +135,13 @@ GOALS = (
     ),
     Goal(
         "Compiling strings bounded at 300",
-        "1.5 s",
+        "1,500 ms",
         "masks",
         _masks("compile_ms", model="strings of 80 + 300"),
         1500.0,
         digits=0,
     ),
-    Goal("Compiling `HttpUrl`", "3 s", "masks", _masks("compile_ms", model="HttpUrl"), 3000.0, digits=0),
+    Goal("Compiling `HttpUrl`", "3,000 ms", "masks", _masks("compile_ms", model="HttpUrl"), 3000.0, digits=0),
     Goal("Size of a guide", "10 MB", "masks", _masks("size_mb"), 10.0),
     Goal("MaskBench: schemas that pass all tests", "95 %", "maskbench", _summary("passes", 100), 95.0, is_least=True),
     Goal(
@@ -182,9 +183,16 @@ GOALS = (
             ("receipts", "Ray Data LLM, compact", "none", None),
         )
     ),
-    Goal("Planning 10 million documents", "60 s", "simulation", _largest("plan_s"), 60.0, digits=2),
-    Goal("Peak memory of the driver", "1,000 MB", "simulation", _largest("peak_bytes", 1e-6), 1000.0, digits=0),
+    Goal("Planning 10 million documents, listing left out", "60 s", "simulation", _largest("plan_s"), 60.0, digits=2),
+    Goal(
+        "Peak memory of the driver, Ray left out",
+        "1,000 MB",
+        "simulation",
+        _largest("peak_bytes", 1e-6),
+        1000.0,
+        digits=0,
+    ),
     Goal("Useful engine time", "98 %", "simulation", _largest("useful_share", 100), 98.0, is_least=True),
-    Goal("Resuming a half-done run", "30 s", "simulation", _largest("resume_s"), 30.0, digits=2),
+    Goal("Resuming a half-done run, listing left out", "30 s", "simulation", _largest("resume_s"), 30.0, digits=2),
     Goal("Growth, as a power of the documents", "1.15 (1 is linear)", "simulation", _growth, 1.15, digits=2),
 )

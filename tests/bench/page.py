@@ -66,7 +66,9 @@ table, which was measured in one run.
 ## Goals
 
 Medians, with the least and the most: over record types and vocabularies for masks, each of which has to meet the goal,
-and over rounds for whole jobs. Times of compiling in ms.
+and over rounds for whole jobs; in the target's unit. What compiles has compiled before: the first time in a process
+takes longer, by what it fills caches with. Ray Data LLM as it comes lets a model write white space without end between
+JSON's marks, which one of random weights does; *compact* forbids it.
 
 {{ goals }}
 {% for section in sections %}

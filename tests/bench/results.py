@@ -49,11 +49,11 @@ class Ran:
 
 
 def commit() -> str:
-    """The commit, with a `+` where tracked files, those that are made here apart, differ from it."""
+    """The commit, with a `+` where files that git does not ignore, those that are made here apart, differ from it."""
     made = [f":!{path}" for path in _MADE]
     name, changed = (
         subprocess.run(["git", *words], capture_output=True, text=True, cwd=CHECKOUT, check=False).stdout.strip()
-        for words in (["rev-parse", "--short", "HEAD"], ["diff", "HEAD", "--name-only", "--", ".", *made])
+        for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", ".", *made])
     )
     return (name or "unknown") + "+" * bool(changed)
 
@@ -126,12 +126,20 @@ def scrubbed(text: str) -> str:
     return re.sub(r"/tmp/[^\s\"';,)]*", "/tmp/...", text)
 
 
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value)
+    if isinstance(value, dict):
+        return {key: _scrubbed(item) for key, item in value.items()}
+    return [_scrubbed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def store(ran: Ran, folder: Path = RESULTS) -> None:
     """A good run replaces what there was; a failed one is kept beside the last good one, until the next good one."""
     failed = folder / "failed" / f"{ran.name}.json"
     target = failed if ran.exit_code else folder / f"{ran.name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(scrubbed(json.dumps(asdict(ran), indent=1, ensure_ascii=False)) + "\n")
+    target.write_text(json.dumps(_scrubbed(asdict(ran)), indent=1, ensure_ascii=False) + "\n")
     if not ran.exit_code:
         failed.unlink(missing_ok=True)
 

@@ -28,21 +28,22 @@ def _versus(figures: Any) -> str:
     if beside:
         parts.append("Ours to each, within each round:")
         parts.append(markdown_table(["contender", "tokens/s", "valid/s"], beside))
+    names = list(dict.fromkeys(name for entry in entries if entry.figures for name in entry.figures.seconds))
     own = [
-        [entry.contender, str(entry.turn + 1), *_own(entry.figures)]
+        [entry.contender, str(entry.turn + 1), *_own(entry.figures, names)]
         for entry in entries
         if entry.figures is not None and entry.figures.seconds
     ]
     if own:
         parts.append("What ours says of a document, in ms (the times of documents overlap):")
-        names = next(list(entry.figures.seconds) for entry in entries if entry.figures and entry.figures.seconds)
         parts.append(markdown_table(["contender", "round", *names, "prefix cache"], own))
     return "\n\n".join(parts)
 
 
-def _own(figures: Figures) -> list[str]:
+def _own(figures: Figures, names: Sequence[str]) -> list[str]:
     hit_rate = "–" if figures.hit_rate is None else f"{figures.hit_rate:.0%}"
-    return [*(f"{1000 * value / figures.documents:.1f}" for value in figures.seconds.values()), hit_rate]
+    times = (figures.seconds.get(name) for name in names)
+    return [*("–" if value is None else f"{1000 * value / figures.documents:.1f}" for value in times), hit_rate]
 
 
 def _masks(figures: Any) -> str:

@@ -50,18 +50,21 @@ def test_every_goal_is_of_a_benchmark_with_figures() -> None:
 
 
 def test_a_goal_without_figures_is_neither_met_nor_missed() -> None:
-    assert _goal("Mask and advance, median").reached({}).is_met is None
+    assert _goal("Mask and advance, rows made, median").reached({}).is_met is None
 
 
 def test_masks_have_to_meet_a_goal_for_each_record_type() -> None:
     def masks(second: float) -> Any:
-        results = {"a": {"both_us": [1.0, 2.0]}, "b": {"both_us": [second, 9.0]}, "c": {"error": "timeout"}}
+        results = {"a": {"both_us": [1.0, 2.0]}, "b": {"both_us": [second, 9.0]}}
         return {"masks": {"vocabularies": {"v": {"ours": results, "xgrammar": {}}}}}
 
-    goal = _goal("Mask and advance, median")
+    goal = _goal("Mask and advance, rows made, median")
     assert goal.reached(masks(2.9)).is_met is True
     assert goal.reached(masks(3.1)).is_met is False
     assert goal.reached(masks(3.0)).shown(1) == "2.0 (1.0–3.0)"
+    failed = masks(1.0)
+    failed["masks"]["vocabularies"]["v"]["ours"]["b"] = {"error": "timeout"}
+    assert goal.reached(failed).is_met is False
 
 
 def test_whole_jobs_are_compared_within_rounds() -> None:
@@ -129,8 +132,11 @@ def test_a_benchmark_past_its_time_is_ended() -> None:
 
 
 def test_no_path_of_a_machine_is_kept(tmp_path: Path) -> None:
-    text = json.dumps(f"--data {receipts_file()} in {CHECKOUT}/x, /tmp/recordmill-1/y")
-    store(_ran("spans", text=text), tmp_path)
+    text = f'--data {receipts_file()} in "{CHECKOUT}/x", "/tmp/recordmill-1/y"\nnext /tmp/recordmill-1\nlast'
+    store(_ran("spans", text=text, figures={"lines": [text]}), tmp_path)
+    read = read_results(tmp_path)["spans"]
+    assert read.text.endswith('"/tmp/..."\nnext /tmp/...\nlast')
+    assert read.figures == {"lines": [read.text]}
     stored = (tmp_path / "spans.json").read_text()
     assert str(CHECKOUT) not in stored
     assert str(receipts_file().parent) not in stored
