@@ -87,9 +87,17 @@ class Dfa:
     @property
     def is_empty(self) -> bool:
         """Whether no word at all is accepted."""
+        return not self.first_edges and not (
+            self.accepting[0] if "edges" in self.__dict__ else self.arrays.accepting[0]
+        )
+
+    @property
+    def first_edges(self) -> Sequence[Edge]:
+        """Those of the start."""
         if "edges" in self.__dict__:
-            return not self.accepting[0] and not self.edges[0]
-        return not self.arrays.accepting[0] and not self.arrays.starts[1]
+            return self.edges[0]
+        low, high, target = (array[: self.arrays.starts[1]].tolist() for array in self.arrays[1:4])
+        return list(zip(low, high, target, strict=True))
 
     def step(self, state: int, symbol: int) -> int:
         """The state after `symbol`, or -1."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
+from pipeline.decoding.assembly import Assembly
 from pipeline.decoding.automata import EMPTY, NO_TAG, Dfa, Edge, StateLimitError, in_order, trimmed
 
 __all__ = ["Nfa", "concat", "union"]
 
 _MOST_STATES = 1_000_000
+_FEW_STATES = 200
+"""States up to which the subset construction takes less time than looking at arrays."""
 
 
 class Nfa:
@@ -140,13 +143,46 @@ def _sweep(sources: Sequence[Sequence[Edge]]) -> list[tuple[int, int, tuple[int,
 def union(parts: Sequence[Dfa]) -> Dfa:
     """Words that any of the parts accepts.
 
+    Parts that no word's first symbol can be mistaken for each other's are only laid side by side.
+
+    Raises:
+        StateLimitError: there are too many states.
+    """
+    parts = [part for part in parts if not part.is_empty]
+    groups = _by_first_symbol(parts)
+    if len(groups) < 2 or sum(part.state_count for part in parts) < _FEW_STATES:
+        return _overlapping_union(parts)
+    assembly = Assembly(_MOST_STATES)
+    end = assembly.state()
+    for group in groups:
+        assembly.graft([0], _overlapping_union(group), end)
+    return assembly.finish([end])
+
+
+def _by_first_symbol(parts: Sequence[Dfa]) -> list[list[Dfa]]:
+    """The parts in groups of which no two begin with the same symbol."""
+    groups: list[tuple[list[tuple[int, int]], list[Dfa]]] = []
+    for part in parts:
+        spans = [(low, high) for low, high, _ in part.first_edges]
+        alike = [group for group in groups if _overlap(spans, group[0])]
+        groups = [group for group in groups if group not in alike]
+        groups.append((sum((group[0] for group in alike), spans), sum((group[1] for group in alike), [part])))
+    return [members for _, members in groups]
+
+
+def _overlap(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> bool:
+    return any(low <= top and bottom <= high for low, high in spans for bottom, top in others)
+
+
+def _overlapping_union(parts: Sequence[Dfa]) -> Dfa:
+    """Any union.
+
     The subset construction over copies of the parts: a state that only one part can be in is that part's own, so that
     only what they have in common costs more than copying.
 
     Raises:
         StateLimitError: there are too many states.
     """
-    parts = [part for part in parts if not part.is_empty]
     if len(parts) < 2:
         return parts[0] if parts else EMPTY
     edges: list[Sequence[Edge]] = [(), ()]

@@ -1,13 +1,16 @@
-"""Assemblies of pieces against the subset construction of the same pieces, loops and dead ends included."""
+"""Assemblies and unions of pieces against the subset construction of the same pieces, loops and dead ends included."""
 
 from __future__ import annotations
+
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.decoding import nfa as nfa_module
 from pipeline.decoding.assembly import Assembly
 from pipeline.decoding.automata import EMPTY, Dfa
-from pipeline.decoding.nfa import Nfa
+from pipeline.decoding.nfa import Nfa, union
 
 A, B, AGAIN = b"ab;"
 PIECES = {
@@ -53,6 +56,26 @@ def test_an_assembly_accepts_what_its_pieces_do_and_is_trimmed(
     found = assembly.finish([*(places[place] for place in accepting), end])
     assert _is_trimmed(found)
     assert _is_same(found, nfa.determinized(wanted_places[0], final))
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(PIECES)), st.integers(0, 2)), max_size=4), st.booleans())
+def test_a_union_accepts_what_any_part_does(drawn: list[tuple[str, int]], is_large: bool) -> None:
+    """Fails when parts whose words begin alike are laid side by side, or when one is lost among those beside it."""
+    parts = [_shifted(PIECES[name], shift) for name, shift in drawn]
+    wanted = Nfa()
+    start, end = wanted.state(), wanted.state()
+    for part in parts:
+        wanted.link(wanted.splice(start, part), end)
+    with mock.patch.object(nfa_module, "_FEW_STATES", 0 if is_large else 1_000):
+        found = union(parts)
+    assert _is_trimmed(found)
+    assert _is_same(found, wanted.determinized(start, end))
+
+
+def _shifted(dfa: Dfa, shift: int) -> Dfa:
+    """The same words in letters further on; shifted by one, some begin alike and some do not."""
+    edges = tuple(tuple((low + shift, high + shift, target) for low, high, target in row) for row in dfa.edges)
+    return Dfa(edges, dfa.accepting, dfa.tags)
 
 
 def _is_trimmed(dfa: Dfa) -> bool:
