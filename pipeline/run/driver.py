@@ -140,7 +140,7 @@ class Driver:
     def _check_stop(self) -> None:
         if self._stop.reason is not None:
             raise InterruptedRunError(f"run {self._run} was stopped by {self._stop.reason}")
-        tally = self._ledger.tally
+        tally = self._ledger.sample_tally
         if (verdict := self._stop_rule.verdict(tally.documents, tally.records)) is not None:
             raise LimitReachedError(f"run {self._run}: {verdict}")
 

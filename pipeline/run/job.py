@@ -29,7 +29,7 @@ from pipeline.run.engines import start_engine
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import EngineFactory, Setup
-from pipeline.run.plan import longest_first, text_bytes, write_plan
+from pipeline.run.plan import longest_first, spread, text_bytes, write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.progress import LogProgress, Progress, Snapshot
 from pipeline.run.record import import_paths
@@ -174,8 +174,14 @@ def _work(
         fleet = Fleet(1 if most is None else most, concurrency=spec.cluster.concurrency, most=most)
         pending = ledger.pending()
         sizes = text_bytes(prepared.stored.plan, pending)
+        order = longest_first(pending, sizes)
+        if spec.limits.stop_if_valid_below is not None:
+            # Long documents fail more often: a run must not be judged by the longest alone.
+            sample = spread(order, spec.limits.after_documents)
+            ledger.sample = frozenset(sample)
+            order = sample | order
         dispatcher = Dispatcher(
-            longest_first(pending, sizes),
+            order,
             attempts_per_shard=spec.limits.attempts_per_shard,
             text_bytes=sizes,
             halves_present=_halves(prepared),

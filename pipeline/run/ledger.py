@@ -65,6 +65,10 @@ class Ledger:
         self.documents = self.documents_at_start
         self.tally = Tally()
         """Of the shards that this submission saw committed."""
+        self.sample: frozenset[str] | None = None
+        """Ids of the shards that speak for all where the order of work does not; None where any do."""
+        self.sample_tally = Tally()
+        """As `tally`, of the sample alone."""
 
     @property
     def shards_done(self) -> int:
@@ -93,6 +97,8 @@ class Ledger:
             self._committed.add(shard_id)
             self.documents += shard.rows
             self.tally = self.tally.plus(tally)
+            if self.sample is None or shard_id in self.sample:
+                self.sample_tally = self.sample_tally.plus(tally)
 
     def reconcile(self, listed: Iterable[str]) -> tuple[str, ...]:
         """Planned shards that are missing from a fresh listing of the parts, in the plan's order."""
@@ -102,7 +108,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """`limits.stop_if_valid_below`, looked at from `after_documents` on."""
+    """`limits.stop_if_valid_below`, looked at from `after_documents` of the ledger's sample on."""
 
     valid_below: float | None
     after_documents: int

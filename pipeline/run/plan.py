@@ -25,6 +25,7 @@ __all__ = [
     "parse_plan",
     "render_plan",
     "shards_of",
+    "spread",
     "standing_plan",
     "text_bytes",
     "write_plan",
@@ -93,6 +94,21 @@ def longest_first(shards: Mapping[str, Shard], sizes: Mapping[str, int]) -> dict
     Long ones that come last leave other engines idle (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969).
     """
     return {shard_id: shards[shard_id] for shard_id in sorted(shards, key=sizes.__getitem__, reverse=True)}
+
+
+def spread(ordered: Mapping[str, Shard], documents: int) -> dict[str, Shard]:
+    """Shards at even steps of an order, as many as hold so many documents together; all of them where they do not.
+
+    Of shards by size these are long and short ones as in the whole, so their outcomes speak for all.
+    """
+    names, count = list(ordered), 1
+    while count < len(names):
+        chosen = [names[(2 * step + 1) * len(names) // (2 * count)] for step in range(count)]
+        held = sum(ordered[name].rows for name in chosen)
+        if held >= documents:
+            return {name: ordered[name] for name in chosen}
+        count = max(count + 1, count * documents // held)
+    return dict(ordered)
 
 
 def _row_groups(objects: Sequence[InputObject]) -> Iterator[Piece]:

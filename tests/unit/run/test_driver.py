@@ -21,6 +21,7 @@ from pipeline.core.errors import (
 )
 from pipeline.run.dispatch import Dispatcher
 from pipeline.run.ledger import Ledger, StopRule
+from pipeline.run.plan import spread
 from pipeline.run.progress import Snapshot
 from tests.unit.run.simulated import Faults, Row, SimulatedCluster, rows, shard_of, simulate
 
@@ -295,6 +296,20 @@ def test_too_few_records_stop_the_run_early() -> None:
     with pytest.raises(LimitReachedError, match="stop_if_valid_below"):
         simulate(ledger, cluster, engines=1, stop_rule=StopRule(0.5, 20)).driver.run()
     assert 20 <= ledger.documents < 100
+
+
+@pytest.mark.parametrize("engines", [1, 30])
+def test_a_run_is_judged_by_its_sample_and_not_by_the_longest_shards(engines: int) -> None:
+    """The first fifth gives no record; fails when the outcomes that come first are taken for all."""
+    ledger = _ledger(*([10] * 100))
+    recordless = {(f"s3://b/{number}.parquet", 0, row) for number in range(20) for row in range(10)}
+    cluster = SimulatedCluster(engines, Faults(recordless=recordless))
+    order = ledger.pending()
+    ledger.sample = frozenset(spread(order, 100))
+    simulate(ledger, cluster, engines=engines, stop_rule=StopRule(0.5, 100)).driver.run()
+    assert ledger.is_complete
+    assert ledger.sample_tally.documents == 100
+    assert ledger.sample_tally.records == 80
 
 
 def test_a_shard_that_is_given_up_is_worked_on_no_more() -> None:

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from pipeline.core.document import InputObject, Plan
 from pipeline.core.errors import VerificationError
 from pipeline.run.fingerprint import Identity
-from pipeline.run.plan import StoredPlan, longest_first, make_shards, parse_plan, render_plan, text_bytes, write_plan
+from pipeline.run.plan import (
+    StoredPlan,
+    longest_first,
+    make_shards,
+    parse_plan,
+    render_plan,
+    spread,
+    text_bytes,
+    write_plan,
+)
 from pipeline.storage.layout import RunLayout
 from tests.stores import MemoryStore
 
@@ -106,3 +115,22 @@ def test_shards_with_the_most_text_come_first_and_equal_ones_in_the_plans_order(
     assert list(longest_first(pending, text_bytes(again, pending)).values()) == [
         shards[index] for index in (1, 0, 3, 4, 5)
     ]
+
+
+@given(OBJECTS, st.integers(1, 200), st.integers(1, 2000))
+def test_a_spread_sample_holds_enough_documents_or_all(
+    objects: tuple[InputObject, ...], shard_rows: int, documents: int
+) -> None:
+    shards = {shard.shard_id: shard for shard in make_shards(objects, shard_rows)}
+    sample = spread(shards, documents)
+    assert sample.items() <= shards.items()
+    assert sum(shard.rows for shard in sample.values()) >= documents or sample == shards
+
+
+def test_a_spread_sample_has_long_and_short_shards_as_the_whole_has() -> None:
+    """Fails when it is the first shards, or every one."""
+    shards = make_shards((_object("a", (10,) * 90),), 10)
+    names = {shard.shard_id: number for number, shard in enumerate(shards)}
+    ordered = {shard.shard_id: shard for shard in shards}
+    assert [names[name] for name in spread(ordered, 30)] == [15, 45, 75]
+    assert [names[name] for name in spread(ordered, 1)] == [45]
