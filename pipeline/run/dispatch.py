@@ -66,7 +66,7 @@ class Dispatcher:
         """Args:
         shards: pending shards by id, in the order to work in: see `plan.longest_first`.
         attempts_per_shard: failures (not deaths) after which a shard is given up.
-        text_bytes: of each shard, for how long it takes; None where rows have to say it.
+        text_bytes: of each shard, for how long it takes; None where rows have to say it, as in `waiting.Entry.size`.
         halves_present: ids of halves that an earlier submission has stored.
         rng: jitter for the waits between attempts.
         """
@@ -138,7 +138,11 @@ class Dispatcher:
         """
         self._now = now
         while self._delayed and self._delayed[0][0] <= now:
-            self._return(heapq.heappop(self._delayed)[2])
+            entry = heapq.heappop(self._delayed)[2]
+            if entry.is_suspect:
+                self._suspects.append(entry)
+            else:
+                self._waiting.add_failed(entry)
         assigned = []
         while self._idle and (self._suspects or self._waiting):
             worker_id = next(iter(self._idle))
@@ -159,15 +163,6 @@ class Dispatcher:
         """Whether one task more would be more than the worker's share of all that is left."""
         held = sum(entry.size for entry in self._workers[worker_id].running.values()) + self._waiting.first.size
         return held * workers > self._waiting.size + self._held_size
-
-    def _return(self, entry: Entry, *, is_first: bool = False) -> None:
-        """Puts a task among those that wait."""
-        if not entry.is_suspect:
-            self._waiting.add(entry, is_first=is_first)
-        elif is_first:
-            self._suspects.appendleft(entry)
-        else:
-            self._suspects.append(entry)
 
     def _fallen_behind(self) -> Entry | None:
         """A task of the worker that has been at one for the longest time, if that is unusually long."""
@@ -190,6 +185,7 @@ class Dispatcher:
         """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
         worker = self._workers[worker_id]
         worker.failures_in_a_row = 0
+        self._waiting.is_outage = False
         if task_id == next(iter(worker.running), None):
             self._timed += 1
             self._worked_s += self._now - worker.since
@@ -226,7 +222,10 @@ class Dispatcher:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
         worker = self._remove(worker_id)
         for entry in filter(self._is_open, reversed(worker.running.values())):
-            self._return(entry, is_first=True)
+            if entry.is_suspect:
+                self._suspects.appendleft(entry)
+            else:
+                self._waiting.put_first(entry)
         return tuple(worker.running)
 
     def _is_open(self, entry: Entry) -> bool:
@@ -268,7 +267,7 @@ class Dispatcher:
         bisection.settle(task.task_id, is_crashed=is_crashed)
         if bisection.is_settled and task.root_id not in self.given_up:
             merge = Merge(bisection.leaves)
-            self._waiting.add(Entry(Task(f"{task.root_id}-merge", bisection.root, task.root_id, merge)), is_first=True)
+            self._waiting.put_first(Entry(Task(f"{task.root_id}-merge", bisection.root, task.root_id, merge)))
 
     def _bisection(self, task: Task) -> Bisection:
         if task.root_id not in self._bisections:
@@ -277,6 +276,7 @@ class Dispatcher:
 
     def _count_failure(self, entry: Entry, error: RecordmillError, now: float) -> None:
         entry.failures += 1
+        self._waiting.is_outage = True
         if entry.failures < self._attempts_per_shard:
             self._delay(entry, entry.failures, now)
         else:

@@ -159,6 +159,36 @@ def test_a_store_that_stays_away_ends_the_run_as_resumable() -> None:
     assert max(cluster.attempts.values()) == 3
 
 
+def test_the_longest_shard_does_not_wait_for_the_others_when_it_has_failed_once() -> None:
+    """Fails when a task that failed goes to the end of the line."""
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 40 - number) for number in range(30))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3)
+    dispatcher.add_worker("a")
+    longest, second = (item.task.task_id for item in dispatcher.assign(0.0))
+    dispatcher.failed("a", longest, EngineError("no"), 0.0)
+    dispatcher.finished("a", second)
+    due = dispatcher.next_due()
+    assert due is not None
+    dispatcher.assign(due / 2)
+    assert longest not in dispatcher.running("a")
+    dispatcher.finished("a", dispatcher.running("a")[0])
+    dispatcher.assign(due)
+    assert longest in dispatcher.running("a")
+
+
+def test_in_an_outage_every_shard_fails_once_before_any_fails_again() -> None:
+    """Fails when a task that failed goes before the others at once: a short outage would use up its attempts."""
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(30))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3)
+    dispatcher.add_worker("a")
+    failed: list[str] = []
+    for now in range(0, 3000, 100):
+        dispatcher.assign(float(now))
+        failed.append(dispatcher.running("a")[0])
+        dispatcher.failed("a", failed[-1], StorageError("503"), float(now))
+    assert failed == list(shards)
+
+
 def test_a_worker_that_fails_while_others_work_is_replaced() -> None:
     ledger = _ledger(*([5] * 40))
     cluster = SimulatedCluster(2, Faults(bad_workers=frozenset({"w0"})))

@@ -58,7 +58,7 @@ def test_what_is_left_is_known_after_any_turn_of_events() -> None:
     while not dispatcher.is_finished:
         now += 100.0
         dispatcher.assign(now, rng.randrange(3))
-        waiting = sum(entry.size for entry in dispatcher._waiting._entries)
+        waiting = sum(entry.size for entry in dispatcher._waiting)
         held = sum(size for name in workers for size in _held(dispatcher, sizes, name))
         assert (dispatcher._waiting.size, dispatcher._held_size) == (waiting, held)
         name = rng.choice(workers)
