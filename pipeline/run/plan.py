@@ -92,8 +92,26 @@ def longest_first(shards: Mapping[str, Shard], sizes: Mapping[str, int]) -> dict
     """The same shards, those with the most text first; in their order where they have the same.
 
     Long ones that come last leave other engines idle (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969).
+    Parts of one row group count as its largest part does: in the order of their rows, a reader goes over it once.
     """
-    return {shard_id: shards[shard_id] for shard_id in sorted(shards, key=sizes.__getitem__, reverse=True)}
+    part_bytes: dict[tuple[str, int], int] = {}
+    for shard_id, shard in shards.items():
+        group = _only_group(shard)
+        if group is not None:
+            part_bytes[group] = max(sizes[shard_id], part_bytes.get(group, 0))
+
+    def size(shard_id: str) -> int:
+        group = _only_group(shards[shard_id])
+        return sizes[shard_id] if group is None else part_bytes[group]
+
+    return {shard_id: shards[shard_id] for shard_id in sorted(shards, key=size, reverse=True)}
+
+
+def _only_group(shard: Shard) -> tuple[str, int] | None:
+    """URI and row group of a shard of one piece."""
+    if len(shard.pieces) > 1:
+        return None
+    return shard.pieces[0].uri, shard.pieces[0].row_group
 
 
 def spread(ordered: Mapping[str, Shard], documents: int) -> dict[str, Shard]:

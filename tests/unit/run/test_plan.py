@@ -134,3 +134,13 @@ def test_a_spread_sample_has_long_and_short_shards_as_the_whole_has() -> None:
     ordered = {shard.shard_id: shard for shard in shards}
     assert [names[name] for name in spread(ordered, 30)] == [15, 45, 75]
     assert [names[name] for name in spread(ordered, 1)] == [45]
+
+
+def test_parts_of_one_row_group_stay_together_in_the_order_of_their_rows() -> None:
+    """Their rows differ by one, and so do their sizes; fails when the larger ones come before the others."""
+    objects = (_object("a", (248,)), _object("b", (250,)))
+    shards = make_shards(objects, 100)
+    assert [shard.rows for shard in shards] == [82, 83, 83, 83, 83, 84]
+    pending = {shard.shard_id: shard for shard in shards}
+    order = list(longest_first(pending, text_bytes(Plan("f" * 16, objects, shards), pending)).values())
+    assert order == [*shards[3:], *shards[:3]]
