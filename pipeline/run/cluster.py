@@ -22,7 +22,18 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
 from pipeline.core.sections import ClusterSpec, LimitsSpec
 from pipeline.run.capacity import engines_that_fit, missing, need_of
-from pipeline.run.messages import Event, Failed, Finished, Lost, Setup, StartFailed, Summary, Unplaced, WorkerReady
+from pipeline.run.messages import (
+    Event,
+    Failed,
+    Finished,
+    Lost,
+    Placed,
+    Setup,
+    StartFailed,
+    Summary,
+    Unplaced,
+    WorkerReady,
+)
 from pipeline.run.task import Assignment
 from pipeline.run.worker import Worker
 
@@ -217,7 +228,7 @@ class RayCluster:
             case "hello":
                 deadline = time.monotonic() + self._limits.engine_start_s + START_GRACE_S
                 self._calls[actor.handle.start.remote(self._guide)] = _Call(call.worker_id, "start", "", deadline)
-                return None
+                return Placed(call.worker_id)
             case "start":
                 if isinstance(answer, RecordmillError):
                     return self._gave_out(call, answer)

@@ -134,7 +134,7 @@ class Dispatcher:
 
         Args:
             now: in seconds, on the caller's clock.
-            workers_coming: those that start, and will want their share.
+            workers_coming: those that have room and start, and will want their share.
         """
         self._now = now
         while self._delayed and self._delayed[0][0] <= now:

@@ -23,7 +23,7 @@ from pipeline.core.errors import (
 from pipeline.run.dispatch import Dispatcher
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
-from pipeline.run.messages import Event, Failed, Finished, Lost, StartFailed, Unplaced, WorkerReady
+from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Unplaced, WorkerReady
 from pipeline.run.progress import Progress, Snapshot
 from pipeline.run.task import Assignment
 from pipeline.run.use import EngineUse
@@ -111,6 +111,8 @@ class Driver:
         self._clock = clock
         self._started_at = clock()
         self._last = _Lasts()
+        self._coming: set[str] = set()
+        """Workers that have found room and are not ready."""
         self.use = EngineUse()
         """Of all engines, up to their last commits."""
 
@@ -127,7 +129,7 @@ class Driver:
         while not self._dispatcher.is_finished:
             self._check_stop()
             self._grow()
-            for assignment in self._dispatcher.assign(self._clock(), self._fleet.starting):
+            for assignment in self._dispatcher.assign(self._clock(), len(self._coming)):
                 self._cluster.submit(assignment)
                 self._log("started", assignment.task.task_id, assignment.worker_id, f"attempt={assignment.attempt}")
             for worker_id in self._dispatcher.unneeded():
@@ -167,14 +169,16 @@ class Driver:
 
     def _handle(self, event: Event) -> None:
         match event:
+            case Placed():
+                self._coming.add(event.worker_id)
             case WorkerReady():
+                self._coming.discard(event.worker_id)
                 self._fleet.started()
                 self._dispatcher.add_worker(event.worker_id)
                 logger.info("run=%s worker=%s ready engine=%s", self._run, event.worker_id, event.engine)
             case Unplaced():
-                self._fleet.starting -= 1
+                self._fleet.unplaced(len(self._coming))
                 self._last.unplaced = event.reason
-                self._fleet.wanted = max(1, self._fleet.ready)
                 logger.warning("run=%s worker=%s not placed: %s", self._run, event.worker_id, event.reason)
             case StartFailed():
                 self._start_failed(event)
@@ -189,6 +193,7 @@ class Driver:
 
     def _start_failed(self, event: StartFailed) -> None:
         wanted = self._fleet.wanted
+        self._coming.discard(event.worker_id)
         self._fleet.start_failed()
         if self._fleet.wanted < wanted:
             logger.warning("run=%s goes on with %d workers: the others do not start", self._run, self._fleet.wanted)

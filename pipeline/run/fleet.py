@@ -42,6 +42,8 @@ class Fleet:
     """Workers that the cluster has room for, as last heard."""
     ceiling: int | None = None
     """Workers to be content with, since others do not start, while the room stays as it is and none starts."""
+    placed: int | None = None
+    """Workers to be content with, since others have the rest of the room, while it stays as it is."""
 
     def has_room(self, workers: int) -> None:
         """The cluster has room for so many: as many are wanted, if no place among them has failed again and again.
@@ -49,10 +51,11 @@ class Fleet:
         Where the job asks for a number, what has been done without since there was no room is wanted again.
         """
         if workers != self.room:
-            self.room, self.ceiling = workers, None
+            self.room, self.ceiling, self.placed = workers, None, None
         if self.most is not None:
             workers = min(self.most, max(workers, self.wanted))
-        self.wanted = max(1, workers if self.ceiling is None else min(workers, self.ceiling))
+        limits = [limit for limit in (self.ceiling, self.placed) if limit is not None]
+        self.wanted = max(1, min([workers, *limits]))
 
     def to_start(self, tasks: int) -> int:
         """How many workers to start now for `tasks` open tasks."""
@@ -64,6 +67,17 @@ class Fleet:
         self.has_worked = True
         self.start_failures = 0
         self.ceiling = None
+        if self.placed is not None:
+            self.placed = max(self.placed, self.ready)
+
+    def unplaced(self, coming: int) -> None:
+        """A worker that was asked for found no room.
+
+        Args:
+            coming: workers that have found it and are not ready.
+        """
+        self.starting -= 1
+        self.wanted = self.placed = max(1, self.ready + coming)
 
     def start_failed(self) -> None:
         """Where others work, a place at which workers fail again and again is asked for no more."""

@@ -75,6 +75,13 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """A worker that was asked for has found room, and starts its engine."""
+
+    worker_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReady:
     worker_id: str
     engine: str
@@ -119,4 +126,4 @@ class Lost:
     """Whether its machine was taken away, so that nothing it ran is to blame."""
 
 
-Event = WorkerReady | Unplaced | StartFailed | Finished | Failed | Lost
+Event = Placed | WorkerReady | Unplaced | StartFailed | Finished | Failed | Lost

@@ -12,7 +12,7 @@ from pipeline.core.document import Shard
 from pipeline.core.errors import EngineDeadError, EngineError
 from pipeline.core.outcome import Status
 from pipeline.run.ledger import Tally
-from pipeline.run.messages import Event, Failed, Finished, Lost, Summary, WorkerReady
+from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, Summary, WorkerReady
 from pipeline.run.task import Assignment, Task
 
 __all__ = ["Weather", "WeatherCluster"]
@@ -77,6 +77,7 @@ class WeatherCluster:
     def start_worker(self, concurrency: int) -> str:
         worker_id = f"w{next(self._numbers)}"
         self._engines[worker_id] = _Engine()
+        self._at(self.now, "placed", worker_id)
         self._at(self.now + self._rng.uniform(*self.weather.start_s), "ready", worker_id)
         return worker_id
 
@@ -141,6 +142,8 @@ class WeatherCluster:
 
     def _happened(self, what: str, worker_id: str, task: Task | None) -> Event:
         engine = self._engines[worker_id]
+        if what == "placed":
+            return Placed(worker_id)
         if what == "ready":
             engine.ready_at = engine.busy_until = self.now
             return WorkerReady(worker_id, "simulated")

@@ -15,7 +15,7 @@ from pipeline.run.dispatch import Dispatcher
 from pipeline.run.driver import Driver, StopFlag
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule, Tally
-from pipeline.run.messages import Event, Failed, Finished, Lost, StartFailed, Summary, Unplaced, WorkerReady
+from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Summary, Unplaced, WorkerReady
 from pipeline.run.progress import Snapshot
 from pipeline.run.task import Assignment, Task
 
@@ -60,6 +60,8 @@ class SimulatedCluster:
     def __init__(self, room: int, faults: Faults, seed: int = 0, row_s: float = 0.01, start_s: float = 5.0) -> None:
         self.now = 0.0
         self.room = room
+        self.taken_by_others = 0
+        self.refuse_s = start_s
         self.faults = faults
         self.rng = random.Random(seed)
         self.row_s = row_s
@@ -81,7 +83,7 @@ class SimulatedCluster:
         return self.now
 
     def fits(self) -> int:
-        return self.room
+        return self.room + self.taken_by_others
 
     def start_worker(self, concurrency: int) -> str:
         worker_id = f"w{len(self.started)}"
@@ -93,6 +95,7 @@ class SimulatedCluster:
         else:
             self.queues[worker_id] = []
             self.busy_until[worker_id] = self.now
+            self._at(self.now, worker_id, lambda: Placed(worker_id))
             self._at(self.now + self.start_s, worker_id, lambda: WorkerReady(worker_id, "simulated"))
         return worker_id
 
@@ -148,7 +151,7 @@ class SimulatedCluster:
 
     def _refuse(self, event: Unplaced | StartFailed) -> None:
         self.refused[event.worker_id] = event
-        self._at(self.now + self.start_s, event.worker_id, lambda: event)
+        self._at(self.now + self.refuse_s, event.worker_id, lambda: event)
 
     def _die(self, worker_id: str, is_memory: bool) -> Event:
         self.alone.append((worker_id, len(self.queues[worker_id])))

@@ -296,6 +296,37 @@ def test_a_fleet_of_a_number_grows_up_to_it_when_room_appears() -> None:
     assert ledger.is_complete
 
 
+@pytest.mark.parametrize("engines", [4, None])
+def test_room_that_others_have_taken_is_not_asked_for_again_until_it_changes(engines: int | None) -> None:
+    """The cluster's machines hold four; fails when each look at them makes the driver ask anew."""
+    ledger, cluster = _ledger(*([1000] * 100)), SimulatedCluster(2, Faults())
+    cluster.taken_by_others = 2
+    simulation = simulate(ledger, cluster, engines=engines)
+    asked: list[int] = []
+
+    def note(snapshot: Snapshot) -> None:
+        asked.append(len(cluster.started))
+        if snapshot.documents > 50_000:
+            cluster.room = 3
+
+    simulation.driver._progress = note
+    simulation.driver.run()
+    assert ledger.is_complete
+    assert asked[len(asked) // 3] == 4
+    assert len(cluster.started) == 4 + (engines or 5) - 2
+
+
+def test_workers_that_found_no_room_have_no_share_of_the_work() -> None:
+    """Fails when all that are asked for count as coming: none would prefetch."""
+    ledger, cluster = _ledger(*([1000] * 6)), SimulatedCluster(1, Faults())
+    cluster.refuse_s = 1000.0
+    simulation = simulate(ledger, cluster, engines=6)
+    held: list[int] = []
+    simulation.driver._progress = lambda snapshot: held.append(max(map(len, cluster.queues.values()), default=0))
+    simulation.driver.run()
+    assert max(held) == 2
+
+
 def test_want_of_memory_halves_the_concurrency_of_later_workers() -> None:
     cluster = SimulatedCluster(1, Faults(memory_deaths=2))
     simulate(_ledger(5), cluster, engines=1).driver.run()
