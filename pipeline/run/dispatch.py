@@ -32,6 +32,8 @@ __all__ = ["Dispatcher"]
 
 PREFETCH = 2
 """Tasks one worker holds at most: the one it works on, and the one it takes documents from next."""
+REFUSALS_AT_MOST = 8
+"""Workers that one call of `assign` finds to hold their share, before it leaves the others to the next call."""
 DEATHS_BEFORE_DIVIDING = 2
 """A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
 BEHIND = 2.0
@@ -149,17 +151,21 @@ class Dispatcher:
             is_suspect = bool(self._suspects)
             entry = self._suspects.popleft() if is_suspect else self._waiting.take()
             assigned.append(self._hand(worker_id, entry, is_alone=is_suspect))
+        refusals = min(REFUSALS_AT_MOST, len(self._busy))
         while len(self._busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(self._workers):
+            if not refusals:
+                break
             worker_id = next(iter(self._busy))
-            if self._has_share(worker_id, len(self._workers) + workers_coming):
-                del self._busy[worker_id]  # until it has done what it holds
+            if self._would_exceed_share(worker_id, len(self._workers) + workers_coming):
+                refusals -= 1
+                self._busy[worker_id] = self._busy.pop(worker_id)  # behind the others, for the next call
             else:
                 assigned.append(self._hand(worker_id, self._waiting.take(), is_alone=False))
         while self._idle and (late := self._fallen_behind()) is not None:
             assigned.append(self._hand(next(iter(self._idle)), late, is_alone=False))
         return assigned
 
-    def _has_share(self, worker_id: str, workers: int) -> bool:
+    def _would_exceed_share(self, worker_id: str, workers: int) -> bool:
         """Whether one task more would be more than the worker's share of all that is left."""
         held = sum(entry.size for entry in self._workers[worker_id].running.values()) + self._waiting.first.size
         return held * workers > self._waiting.size + self._held_size

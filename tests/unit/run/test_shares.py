@@ -47,6 +47,18 @@ def test_a_worker_prefetches_again_after_its_long_shard() -> None:
     assert _held(dispatcher, sizes, "a") == [10, 10]
 
 
+def test_a_giant_at_the_head_keeps_nobody_from_prefetching_once_it_is_taken() -> None:
+    """Fails when a worker that was refused is not looked at again before it has done what it holds."""
+    dispatcher, sizes = _dispatcher(10, 10, 500, *[10] * 40)
+    for name in ("a", "b"):
+        dispatcher.add_worker(name)
+    dispatcher.assign(0.0)
+    assert [_held(dispatcher, sizes, name) for name in ("a", "b")] == [[10], [10]]
+    dispatcher.add_worker("c")
+    dispatcher.assign(1.0)
+    assert [_held(dispatcher, sizes, name) for name in ("a", "b", "c")] == [[10, 10], [10, 10], [500]]
+
+
 def test_what_is_left_is_known_after_any_turn_of_events() -> None:
     """The sums agree with what waits and what is held."""
     dispatcher, sizes = _dispatcher(*range(40, 0, -1))
