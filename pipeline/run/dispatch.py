@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pipeline.core.document import Shard
 from pipeline.core.errors import RecordmillError
 from pipeline.run.bisection import Bisection
+from pipeline.run.pace import Pace
 from pipeline.run.task import Assignment, Merge, Task
 from pipeline.run.waiting import Entry, Line
 
@@ -36,9 +37,6 @@ REFUSALS_AT_MOST = 8
 """Workers that one call of `assign` finds to hold their share, before it leaves the others to the next call."""
 DEATHS_BEFORE_DIVIDING = 2
 """A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
-BEHIND = 2.0
-"""A task has fallen behind when it takes so many times as long as those that finished, on average."""
-FINISHED_BEFORE_JUDGING = 8
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
 
@@ -89,8 +87,7 @@ class Dispatcher:
         self._tickets = 0
         self._placed = 0
         self._now = 0.0
-        self._timed = 0
-        self._worked_s = 0.0
+        self._pace = Pace()
         self._open = len(self._waiting)
         self.done: set[str] = set()
         self.given_up: dict[str, RecordmillError] = {}
@@ -171,13 +168,11 @@ class Dispatcher:
         return held * workers > self._waiting.size + self._held_size
 
     def _fallen_behind(self) -> Entry | None:
-        """A task of the worker that has been at one for the longest time, if that is unusually long."""
-        if self._timed < FINISHED_BEFORE_JUDGING:
-            return None
-        latest = self._now - BEHIND * self._worked_s / self._timed
+        """A task of the worker that has been at one for the longest time, of those at which it is unusually long."""
         for worker in sorted(self._workers.values(), key=lambda worker: worker.since):
-            if worker.since >= latest:
-                break
+            first = next(iter(worker.running.values()), None)
+            if first is None or not self._pace.is_late(first.size, self._now - worker.since):
+                continue
             for entry in worker.running.values():
                 if entry.holders == 1 and not entry.deaths and entry.task.is_planned:
                     return entry
@@ -192,10 +187,10 @@ class Dispatcher:
         worker = self._workers[worker_id]
         worker.failures_in_a_row = 0
         self._waiting.is_outage = False
-        if task_id == next(iter(worker.running), None):
-            self._timed += 1
-            self._worked_s += self._now - worker.since
+        worked_s = self._now - worker.since if task_id == next(iter(worker.running), None) else None
         entry = self._take(worker_id, task_id)
+        if worked_s is not None and entry.task.is_planned:
+            self._pace.add(entry.size, worked_s)
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
             return None

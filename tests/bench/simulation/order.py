@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 from pipeline.core.document import InputObject, Plan, Shard
-from pipeline.run import dispatch
+from pipeline.run import pace
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import make_shards, text_bytes
 from tests.bench.simulation.measured import GROUP_BYTES, driver_of, plain_objects
@@ -88,7 +88,7 @@ def measure_order(
 
     calm = replace(weather, failure=0, death=0, waves_an_hour=0)
     ledger, cluster = Ledger(plan), WeatherCluster(calm, seed, mean_s)
-    with mock.patch.object(dispatch, "BEHIND", dispatch.BEHIND if has_backups else math.inf):
+    with mock.patch.object(pace, "BEHIND", pace.BEHIND if has_backups else math.inf):
         driver_of(ledger, plan, engines, cluster, seed, is_sorted=order == "longest first").run()
     cluster.close()
     assert ledger.is_complete

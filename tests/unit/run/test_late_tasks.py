@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.core.document import Shard
 from pipeline.core.errors import EngineDeadError, EngineError
-from pipeline.run.dispatch import BEHIND, FINISHED_BEFORE_JUDGING, Dispatcher
+from pipeline.run.dispatch import Dispatcher
+from pipeline.run.pace import BEHIND, FINISHED_BEFORE_JUDGING, Pace
 from pipeline.run.task import Assignment
 from tests.unit.run.simulated import shard_of
 
@@ -127,6 +128,49 @@ def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own()
     assert dispatcher.assign(now + BEHIND * USUAL_S - 1) == []
     (late,) = dispatcher.assign(now + BEHIND * USUAL_S + 1)
     assert (late.worker_id, late.task.task_id) == ("quick", left[0])
+
+
+def test_a_long_task_is_late_by_its_own_measure_and_a_short_one_by_the_mean() -> None:
+    """Fails when every task is held against the mean time alone."""
+    pace = Pace()
+    for _ in range(FINISHED_BEFORE_JUDGING):
+        assert not pace.is_late(10, 1e6)
+        pace.add(100, USUAL_S)
+    for size, times in ((10, 1), (100, 1), (500, 5)):
+        assert not pace.is_late(size, BEHIND * USUAL_S * times - 1)
+        assert pace.is_late(size, BEHIND * USUAL_S * times + 1)
+
+
+def test_tasks_without_text_are_late_by_the_mean() -> None:
+    """Fails with a division by zero."""
+    pace = Pace()
+    for _ in range(FINISHED_BEFORE_JUDGING):
+        pace.add(0, USUAL_S)
+    assert pace.is_late(0, BEHIND * USUAL_S + 1)
+
+
+def test_of_two_that_work_the_short_one_that_hangs_is_doubled_and_the_long_one_is_not() -> None:
+    """Fails when the one that began first is taken for late, whatever its size."""
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(20))}
+    sizes = {shard_id: 1000 if number == 0 else 10 for number, shard_id in enumerate(shards)}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3, text_bytes=sizes, rng=random.Random(1))
+    for name in ("long", "short", "quick"):
+        dispatcher.add_worker(name)
+    long, short, _ = (item.task.task_id for item in dispatcher.assign(0.0)[:3])
+    dispatcher.released("short")
+    dispatcher.add_worker("short")
+    dispatcher.assign(1.0)
+    now = 1.0
+    while dispatcher.open_tasks > 2:
+        now += USUAL_S
+        dispatcher.assign(now)
+        for prefetched in dispatcher.running("short")[1:]:
+            dispatcher.finished("short", prefetched)
+        for name in dispatcher.running("quick")[:1]:
+            dispatcher.finished("quick", name)
+    (late,) = dispatcher.assign(now)
+    assert (late.worker_id, late.task.task_id) == ("quick", short)
+    assert dispatcher.running("long") == (long,)
 
 
 def test_a_worker_is_unneeded_when_there_are_more_idle_ones_than_open_tasks() -> None:
