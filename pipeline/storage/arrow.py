@@ -17,7 +17,15 @@ from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.storage.columns import model_fields
 from pipeline.storage.values import NotStorableError, json_text, stored, well_formed
 
-__all__ = ["AUDIT_FIELDS", "AUDIT_NAMES", "input_names", "outcomes_table", "record_schema", "storable"]
+__all__ = [
+    "AUDIT_FIELDS",
+    "AUDIT_NAMES",
+    "input_names",
+    "outcomes_table",
+    "record_schema",
+    "storable",
+    "with_audit_fields",
+]
 
 _SPAN = pa.struct(
     [
@@ -122,6 +130,14 @@ def outcomes_table(outcomes: Sequence[Outcome], schema: pa.Schema, *, attempt: s
                 values = [_audit(row, field.name, attempt, engine) for row in rows]
         columns.append(pa.array(values, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def with_audit_fields(schema: pa.Schema) -> pa.Schema:
+    """The schema of a part of this or an earlier version, with each audit column as this version writes it."""
+    for field in AUDIT_FIELDS:
+        if (index := schema.get_field_index(field.name)) >= 0:
+            schema = schema.set(index, _marked(field, _AUDIT))
+    return schema
 
 
 def input_names(schema: pa.Schema) -> frozenset[str]:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from pipeline.core.errors import VerificationError
 from pipeline.core.outcome import Cause, Status
+from pipeline.storage.arrow import with_audit_fields
 from pipeline.storage.footer import NO_CAUSE, PartFooter, SpanCounts, Timings, TokenTotals, part_footer
 from pipeline.storage.store import Store
 
@@ -126,7 +127,9 @@ def merge_parts(
     first = footers[0]
     if any(footer.fingerprint != first.fingerprint for footer in footers):
         raise VerificationError(f"the pieces of shard {shard_id} are of different runs")
-    table = pa.concat_tables([table.replace_schema_metadata(tables[0].schema.metadata) for table in tables])
+    # A half of an earlier version lacks what has come to the audit columns since; the cast adds it as null.
+    schema = with_audit_fields(tables[0].schema)
+    table = pa.concat_tables([table.cast(schema) for table in tables])
     merged = PartFooter(
         shard_id=shard_id,
         fingerprint=first.fingerprint,

@@ -18,6 +18,7 @@ from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.footer import NO_CAUSE, PartFooter, Problem, Timings, histogram, part_footer
 from pipeline.storage.parts import _digest, encode_part, merge_parts, read_footer, read_part
 from tests.stores import MemoryStore
+from tests.unit.storage.earlier import without_copied
 
 NOW = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 URI = "s3://memory/run/parts/part-0000000000000000.parquet"
@@ -271,6 +272,20 @@ def test_halves_that_were_read_back_merge_too() -> None:
         "d",
         "e",
     ]
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_a_half_of_an_earlier_version_merges_with_one_of_this(old: int) -> None:
+    """An earlier version's `_spans` had no `copied`."""
+    halves = [_part(ROWS[:2]), _part(ROWS[2:])]
+    table, footer = halves[old]
+    earlier = without_copied(table)
+    halves[old] = read_part(_stored(encode_part(earlier, footer)), URI), footer
+    merged = merge_parts(halves, shard_id="0" * 16, attempt="a")
+    read = read_part(_stored(encode_part(*merged)), URI)
+    assert earlier.schema != SCHEMA
+    assert read.schema.equals(SCHEMA)
+    assert read["_spans"].to_pylist() == _part(ROWS)[0]["_spans"].to_pylist()
 
 
 def test_halves_of_different_runs_do_not_merge() -> None:
