@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from pipeline.core.errors import StorageError, StorageNotFoundError
 from pipeline.core.outcome import RECORD_STATUSES, Status
 from pipeline.core.sections import S3Spec
+from pipeline.storage.arrow import with_audit_fields
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.store import open_store
 
@@ -28,8 +29,8 @@ def read_records(
         s3: where S3 is, if not where the environment says.
 
     Returns:
-        A dataset of the parts that stand now, in the columns of `record_schema`; pages are verified against their
-        checksums as they are read.
+        A dataset of the parts that stand now, in the columns of `record_schema`, where what parts of an earlier version
+        lack is null; pages are verified against their checksums as they are read.
 
     Raises:
         ValueError: there is no such status.
@@ -41,11 +42,11 @@ def read_records(
     if not parts:
         raise StorageNotFoundError(f"{uri} holds no parts of a run")
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-    dataset = ds.dataset(
-        [store.path(part) for part in parts],
-        filesystem=store.filesystem(),
-        format=ds.ParquetFileFormat(default_fragment_scan_options=options),
-    )
+    parquet = ds.ParquetFileFormat(default_fragment_scan_options=options)
+    paths, filesystem = [store.path(part) for part in parts], store.filesystem()
+    # The first part may be of an earlier version than the others: its audit columns are not everyone's.
+    schema = with_audit_fields(parquet.inspect(paths[0], filesystem=filesystem))
+    dataset = ds.dataset(paths, schema=schema, filesystem=filesystem, format=parquet)
     if status is None:
         return dataset
     wanted = [Status(name).value for name in ([status] if isinstance(status, str) else status)]

@@ -9,13 +9,14 @@ import pytest
 from pydantic import BaseModel
 
 from pipeline.core.errors import StorageNotFoundError
-from pipeline.core.outcome import Cause, Outcome, Status
+from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.core.sections import S3Spec
 from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.parts import encode_part, part_footer
 from pipeline.storage.reader import read_records
 from pipeline.storage.store import open_store
+from tests.unit.storage.earlier import without_copied
 
 
 class Record(BaseModel):
@@ -26,8 +27,9 @@ SCHEMA = record_schema(Record)
 NOW = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 
 
-def _write(prefix: str, shard_id: str, rows: list[Outcome], *, is_half: bool = False) -> None:
+def _write(prefix: str, shard_id: str, rows: list[Outcome], *, is_half: bool = False, is_old: bool = False) -> None:
     table = outcomes_table(rows, SCHEMA, attempt="a", engine="e")
+    table = without_copied(table) if is_old else table
     footer = part_footer(
         rows, shard_id=shard_id, fingerprint="f" * 64, attempt="a", engine="e", started_at=NOW, finished_at=NOW
     )
@@ -69,6 +71,18 @@ def test_records_of_a_run_on_s3(s3_bucket: str) -> None:
     prefix = s3_bucket.rstrip("/") + "/runs/one"
     _write_run(prefix)
     _check(prefix)
+
+
+@pytest.mark.parametrize("old", ["0" * 16, "1" * 16])
+def test_parts_of_an_earlier_version_take_nothing_from_those_of_this(tmp_path: Path, old: str) -> None:
+    """Arrow would give all of them the schema of the first."""
+    found = Outcome("a", Status.VALID, record={"title": "one"}, spans=(FoundSpan("title", 3, 6, copied="One"),))
+    for shard_id in ("0" * 16, "1" * 16):
+        _write(str(tmp_path), shard_id, [found], is_old=shard_id == old)
+    dataset = read_records(str(tmp_path))
+    assert dataset.schema.equals(SCHEMA)
+    copied = [spans[0]["copied"] for spans in dataset.to_table()["_spans"].to_pylist()]
+    assert copied == ([None, "One"] if old == "0" * 16 else ["One", None])
 
 
 def test_a_status_that_does_not_exist_is_refused(tmp_path: Path) -> None:
