@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,12 +20,16 @@ from pipeline.storage.threads import in_order
 
 __all__ = ["check_columns", "passed_columns"]
 
+logger = logging.getLogger(__name__)
+
 _THREADS = 16
+SEARCHED_BYTES = 1024**3
+"""Of JSON lines that are searched, again and before the run, for a key that the first lines lack."""
 
 
 def check_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> None:
     """Whether the input can be read as the spec asks: at least one object of it can, as `list_input` found, and each
-    column that is passed through stands in some row.
+    column that is passed through stands in some row.  One that may stand where nobody looked is warned of.
 
     Raises:
         InputError: none can; it names the first one, and the columns or keys found there.
@@ -35,16 +40,13 @@ def check_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec)
         first = objects[0].unreadable if objects else "the input has no objects"
         raise InputError(f"none of {len(objects)} input objects can be read as asked: {first}")
     lines = [item for item in readable if item.rows and format_of(item.uri, spec) == "jsonl"]
-    keys = text_input.first_keys(store, lines[0]) if lines else []
-    if not keys:
+    shown = next(((item.uri, keys) for item in lines if (keys := text_input.first_keys(store, item))), None)
+    if shown is None:
         return
-    _check_keys(keys, lines[0].uri, spec)
-    has_parquet = any(format_of(item.uri, spec) == "parquet" for item in readable)
-    if not has_parquet and (absent := _absent(store, lines, spec, keys)):
-        named = f"no row of {len(lines)} JSON lines {'object' if len(lines) == 1 else 'objects'} has the key {absent!r}"
-        shown = f"the keys of {lines[0].uri} are {', '.join(keys)}"
-        way_out = did_you_mean(absent, keys) or "; leave it out"
-        raise InputError(f"input.columns: {named}; {shown}{way_out}")
+    uri, keys = shown
+    _check_keys(keys, uri, spec)
+    if not any(format_of(item.uri, spec) == "parquet" for item in readable):
+        _check_passed(store, lines, spec, uri, keys)
 
 
 def passed_columns(store: Store, objects: Sequence[InputObject], spec: InputSpec) -> dict[str, pa.DataType]:
@@ -72,24 +74,44 @@ def _check_keys(keys: Sequence[str], uri: str, spec: InputSpec) -> None:
             raise InputError(named + did_you_mean(name, keys))
 
 
-def _absent(store: Store, lines: Sequence[InputObject], spec: InputSpec, keys: Sequence[str]) -> str | None:
-    """A passed column that neither a folder gives nor any row has; keys seldom stand so late that all is read.
+def _check_passed(store: Store, lines: Sequence[InputObject], spec: InputSpec, uri: str, keys: Sequence[str]) -> None:
+    """Whether some row has each passed column that no folder gives; keys seldom stand so late that much is read.
 
     Args:
         lines: the JSONL objects that have rows.
-        keys: those of the first lines.
+        uri, keys: the first of them that has keys in its first lines, and these.
     """
     unseen = [name for name in spec.columns if name not in keys]
     for item in lines:
         unseen = [name for name in unseen if name in file_spec(spec, item.uri).columns]
-    if not unseen:
-        return None
-    left = set(unseen)
-    for seen in in_order(lambda item: text_input.keys_among(store, item, unseen), lines, _THREADS, ahead=1):
-        left -= seen
-        if not left:
-            return None
-    return next((name for name in unseen if name in left), None)
+    search = _searched(store, lines, frozenset(unseen))
+    absent = next((name for name in unseen if name not in search.found), None)
+    if absent is None:
+        return
+    way_out = did_you_mean(absent, keys)
+    shown = f"the keys of {uri} are {', '.join(keys)}"
+    if not search.is_whole:
+        logger.warning("input.columns: no row that was looked at has the key %r; %s%s", absent, shown, way_out)
+        return
+    named = f"no row of {len(lines)} JSON lines {'object' if len(lines) == 1 else 'objects'} has the key {absent!r}"
+    raise InputError(f"input.columns: {named}; {shown}{way_out or '; leave it out'}")
+
+
+def _searched(store: Store, lines: Sequence[InputObject], names: frozenset[str]) -> text_input.KeySearch:
+    search = text_input.KeySearch(names)
+    shares: list[tuple[InputObject, int]] = []
+    left = SEARCHED_BYTES
+    for item in lines:
+        shares.append((item, left))
+        left -= item.size_bytes
+        if left <= 0:
+            break
+    search.is_whole = len(shares) == len(lines)
+    if not search.is_over:
+        for _ in in_order(lambda share: search.read(store, *share), shares, _THREADS, ahead=1):
+            if search.is_over:
+                break
+    return search
 
 
 def _passed_types(store: Store, item: InputObject, spec: InputSpec) -> tuple[InputObject, dict[str, pa.DataType]]:

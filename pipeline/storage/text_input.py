@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from pipeline.core.document import Document, InputObject, Piece
@@ -18,7 +20,7 @@ from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.store import ObjectInfo, Store
 from pipeline.storage.values import json_text, well_formed
 
-__all__ = ["CHUNK_BYTES", "describe_lines", "describe_text", "first_keys", "keys_among", "read_lines", "read_text"]
+__all__ = ["CHUNK_BYTES", "KeySearch", "describe_lines", "describe_text", "first_keys", "read_lines", "read_text"]
 
 CHUNK_BYTES = 8 * 1024 * 1024
 """Part of what a piece means: another value would give the pieces of old plans other rows."""
@@ -27,6 +29,8 @@ _BUFFER_BYTES = 1024 * 1024
 _COUNTED_BYTES = 1024 * 1024
 _SEEN_LINES = 100
 _MARK = b"\xef\xbb\xbf"
+_PLAIN = re.compile(r"[A-Za-z0-9_ .-]+")
+"""Names that no writer of JSON escapes."""
 
 
 def describe_lines(store: Store, info: ObjectInfo) -> InputObject:
@@ -55,22 +59,39 @@ def first_keys(store: Store, item: InputObject) -> list[str]:
     return list(keys)
 
 
-def keys_among(store: Store, item: InputObject, names: Collection[str]) -> set[str]:
-    """Those of `names` that are a key of some row of the object, which is read until each has been seen.
+@dataclass(slots=True)
+class KeySearch:
+    """Which of some names are a key of any row, over objects that several threads may read at once."""
 
-    Lines too long to be looked at at once are passed over.
+    names: frozenset[str]
+    found: set[str] = field(default_factory=set)
+    is_whole: bool = True
+    """Whether no row was left out that could have had the key."""
 
-    Raises:
-        UnreadableError: the object has changed or vanished.
-    """
-    unseen = set(names)
-    with _opened(store, item.uri, item.etag) as file:
-        for _, _, line in _lines(file, 0, _COUNTED_BYTES):
-            if not unseen:
-                break
-            row = _parsed(line or b"")
-            unseen.difference_update(row if isinstance(row, dict) else ())
-    return set(names) - unseen
+    @property
+    def is_over(self) -> bool:
+        return len(self.found) == len(self.names)
+
+    def read(self, store: Store, item: InputObject, most_bytes: int) -> None:
+        """Looks at the lines that begin in the first so many bytes, until each name has been found.
+
+        Lines too long to be looked at at once are left out.
+
+        Raises:
+            UnreadableError: the object has changed or vanished.
+        """
+        with _opened(store, item.uri, item.etag) as file:
+            for start, _, line in _lines(file, 0, _COUNTED_BYTES):
+                if self.is_over:
+                    return
+                if start >= most_bytes:
+                    self.is_whole = False
+                    return
+                if line is None:
+                    self.is_whole = False
+                elif any(_may_hold(line, name) for name in self.names if name not in self.found):
+                    row = _parsed(line)
+                    self.found.update(self.names.intersection(row if isinstance(row, dict) else ()))
 
 
 def read_lines(store: Store, piece: Piece, spec: InputSpec, limits: LimitsSpec) -> Iterator[Document]:
@@ -135,6 +156,11 @@ def _lines(file: BinaryIO, offset: int, most_bytes: int) -> Iterator[tuple[int, 
             is_whole = rest.endswith(b"\n")
             line = b""
         yield start, offset, line or None
+
+
+def _may_hold(line: bytes, name: str) -> bool:
+    """Whether the line could have this key: parsing each line of an input for one that it lacks takes long."""
+    return not _PLAIN.fullmatch(name) or f'"{name}"'.encode() in line
 
 
 def _parsed(line: bytes) -> Any:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pipeline.core.document import Document, InputObject, Piece, Shard
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
-from pipeline.storage import text_input
+from pipeline.storage import input_columns, text_input
 from pipeline.storage.documents import DocumentReader, list_input, list_objects, read_piece
 from pipeline.storage.input_columns import check_columns, passed_columns
 from pipeline.storage.local import LocalStore
@@ -508,6 +508,64 @@ class TestLines:
         spec = InputSpec(uri=DOCS, columns=("source",))
         check_columns(store, list_input(store, spec), spec)
         assert [document.extra["source"] for document in _all(store, spec)] == [None] * 400 + ["s"]
+
+    def test_a_passed_column_that_may_stand_in_a_line_too_long_to_look_at_is_warned_of(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = _store(a__jsonl=_lines({}, {"text": "x" * 2**21, "source": "s"}, {}))
+        spec = InputSpec(uri=DOCS, columns=("source",))
+        check_columns(store, list_input(store, spec), spec)
+        assert "no row that was looked at has the key 'source'" in caplog.text
+        assert [document.extra["source"] for document in _all(store, spec)] == [None, "s", None]
+
+    @pytest.mark.parametrize("bound", [3000, 1000])
+    def test_a_passed_column_beyond_the_bytes_that_are_searched_is_warned_of(
+        self, bound: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """In an object whose end is not looked at, or in one that is not looked at."""
+        monkeypatch.setattr(input_columns, "SEARCHED_BYTES", bound)
+        store = _store(a__jsonl=_lines({"text": "x" * 2000}), b__jsonl=_lines({"text": "x" * 2000}, {"source": "s"}))
+        spec = InputSpec(uri=DOCS, columns=("source",))
+        check_columns(store, list_input(store, spec), spec)
+        assert "no row that was looked at has the key 'source'" in caplog.text
+
+    def test_lines_without_the_name_of_a_passed_column_are_not_parsed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = _store(a__jsonl=_lines(*[{}] * 300, {"text": '"sourc"'}), b__jsonl=_lines(*[{}] * 300))
+        spec = InputSpec(uri=DOCS, columns=("sourc",))
+        objects, whole = list_input(store, spec), text_input._parsed
+        parsed: list[bytes] = []
+
+        def counted(line: bytes) -> Any:
+            parsed.append(line)
+            return whole(line)
+
+        monkeypatch.setattr(text_input, "_parsed", counted)
+        with pytest.raises(InputError, match="'sourc'"):
+            check_columns(store, objects, spec)
+        assert len(parsed) == 100
+
+    @pytest.mark.parametrize("name", ["größe", "a/b"])
+    def test_a_passed_column_whose_name_writers_escape_is_found(self, name: str) -> None:
+        last = json.dumps({"document_id": "z", "text": "t", name: "s"}).replace("/", "\\/")
+        store = _store(a__jsonl=_lines(*[{}] * 200) + b"\n" + last.encode())
+        spec = InputSpec(uri=DOCS, columns=(name,))
+        check_columns(store, list_input(store, spec), spec)
+        assert _all(store, spec)[-1].extra == {name: "s"}
+
+    def test_objects_that_are_read_at_once_share_what_they_find(self) -> None:
+        store = _store(a__jsonl=_lines(*[{}] * 200, {"one": 1}), b__jsonl=_lines(*[{}] * 200, {"two": 2}))
+        spec = InputSpec(uri=DOCS, columns=("one", "two"))
+        check_columns(store, list_input(store, spec), spec)
+        search = text_input.KeySearch(frozenset({"one", "two"}), {"one", "two"})
+        search.read(store, list_input(store, spec)[0], 0)
+        assert search.is_whole
+
+    @pytest.mark.parametrize("changes", [{"text": "texts"}, {"columns": ("sourc",)}])
+    def test_a_first_object_without_a_row_hides_no_wrong_key(self, changes: dict[str, Any]) -> None:
+        store = _store(a__jsonl=b"no row", b__jsonl=_lines({"source": "s"}))
+        spec = InputSpec(uri=DOCS, **changes)
+        with pytest.raises(InputError, match=r"b\.jsonl .*did you mean"):
+            check_columns(store, list_input(store, spec), spec)
 
     def test_a_passed_column_that_a_folder_or_parquet_beside_gives_may_lack_in_rows(self) -> None:
         spec = InputSpec(uri=DOCS, columns=("source",))
