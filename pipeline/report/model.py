@@ -197,6 +197,8 @@ class EngineTime(Value):
     """With at least one request in the engine."""
     documents: Count = 0
     """Documents of the shards that it was measured for; those of a submission that was killed are not among them."""
+    submissions_left_out: Count = 0
+    """Submissions that have not written down what their engines did, or not so that it can be read."""
 
     @property
     def busy_share(self) -> float | None:

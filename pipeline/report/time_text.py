@@ -19,11 +19,13 @@ OVERLAP = (
 def engines_line(report: Report) -> str:
     """How busy the engines were."""
     engine = report.engine
+    left_out = f"; {engine.submissions_left_out} of {len(report.submissions)} submissions do not say"
+    rest = left_out if engine.submissions_left_out else ""
     if engine.busy_share is None:
-        return f"busy share {NOT_MEASURED}"
+        return f"busy share {NOT_MEASURED}{rest}"
     busy = f"busy {percent(engine.busy_share)} of the time from first request to last commit"
     steady = f", {percent(engine.steady_share)} of that to the last request"
-    return busy + steady + _of(engine.documents, report)
+    return busy + steady + _of(engine.documents, report) + rest
 
 
 def milliseconds(phase: PhaseTime, report: Report) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pipeline.report.model import EngineTime, PhaseTime, Submission
-from pipeline.report.values import Count, Seconds
+from pipeline.report.use import ENTRY, EngineUse
 from pipeline.storage.footer import PartFooter
 
-__all__ = ["EngineUse", "Phases", "engine_use"]
+__all__ = ["Phases", "SubmissionsUse", "engine_use"]
+
+_STORED = TypeAdapter(EngineUse)
 
 PHASES = {
     "queue": True,
@@ -25,38 +28,48 @@ PHASES = {
     "put": False,
 }
 """In the order a document passes them, and whether the engine spends them."""
-NOT_IN_FOOTERS = "put"
-ENTRY = "engine_use"
+FROM_SUBMISSIONS = ("mask", "put")
+"""A footer has no put, and of masks what the engine did since the part before, which may be nothing."""
 
 
-class EngineUse(BaseModel):
-    """One submission's entry, or the sum of several; see `run.use.EngineUse`."""
+@dataclass(frozen=True, slots=True)
+class SubmissionsUse:
+    """What several submissions have written down together."""
 
-    model_config = ConfigDict(frozen=True)
-    wall_s: Seconds = 0.0
-    request_wall_s: Seconds = 0.0
-    busy_s: Seconds = 0.0
-    encode_s: Seconds = 0.0
-    put_s: Seconds = 0.0
-    documents: Count = 0
+    total: EngineUse
+    masked_documents: int
+    """Of the submissions that say what masks took."""
+    left_out: int
+    """Submissions that do not say what their engines did, or nothing that this version understands."""
 
     @property
     def engine_time(self) -> EngineTime:
+        total = self.total
         return EngineTime(
-            wall_s=self.wall_s, request_wall_s=self.request_wall_s, busy_s=self.busy_s, documents=self.documents
+            wall_s=total.wall_s,
+            request_wall_s=total.request_wall_s,
+            busy_s=total.busy_s,
+            documents=total.documents,
+            submissions_left_out=self.left_out,
         )
 
 
-def engine_use(submissions: Iterable[Submission]) -> EngineUse:
+def engine_use(submissions: Iterable[Submission]) -> SubmissionsUse:
     """The sum over the submissions that say it; those that were killed, or are older, do not."""
-    total = EngineUse()
-    for submission in submissions:
-        try:
-            found = EngineUse.model_validate(submission.entries.get(ENTRY, {}))
-        except ValidationError:
-            continue
-        total = EngineUse(**{name: getattr(total, name) + getattr(found, name) for name in EngineUse.model_fields})
-    return total
+    found = [_use_of(submission) for submission in submissions]
+    known = [use for use in found if use is not None]
+    return SubmissionsUse(
+        total=reduce(EngineUse.plus, known, EngineUse()),
+        masked_documents=sum(use.documents for use in known if use.mask_s),
+        left_out=len(found) - len(known),
+    )
+
+
+def _use_of(submission: Submission) -> EngineUse | None:
+    try:
+        return _STORED.validate_python(submission.entries.get(ENTRY))
+    except ValidationError:
+        return None
 
 
 @dataclass(slots=True)
@@ -70,17 +83,17 @@ class Phases:
     def add(self, footer: PartFooter) -> None:
         """Zero in a footer means: not measured."""
         for phase in PHASES:
-            if phase != NOT_IN_FOOTERS and (seconds := getattr(footer.timings_s, phase)):
+            if phase not in FROM_SUBMISSIONS and (seconds := getattr(footer.timings_s, phase)):
                 self.seconds[phase] += seconds
                 self.documents[phase] += footer.rows
 
-    def times(self, use: EngineUse) -> tuple[PhaseTime, ...]:
+    def times(self, use: SubmissionsUse) -> tuple[PhaseTime, ...]:
         """Every phase.  Where the engines' use is known, `encode` is from there: a footer knows its table alone."""
         seconds: dict[str, float] = dict(self.seconds)
         documents = dict(self.documents)
-        if use.documents:
-            seconds |= {"encode": use.encode_s, "put": use.put_s}
-            documents |= {"encode": use.documents, "put": use.documents}
+        if use.total.documents:
+            seconds |= {"mask": use.total.mask_s, "encode": use.total.encode_s, "put": use.total.put_s}
+            documents |= {"mask": use.masked_documents} | dict.fromkeys(("encode", "put"), use.total.documents)
         return tuple(
             PhaseTime(
                 phase=phase, seconds=seconds.get(phase, 0), is_engine=is_engine, documents=documents.get(phase, 0)

@@ -20,13 +20,13 @@ from pipeline.core.errors import (
     RecordmillError,
     StorageError,
 )
+from pipeline.report.use import EngineUse
 from pipeline.run.dispatch import Dispatcher
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Unplaced, WorkerReady
 from pipeline.run.progress import Progress, Snapshot
 from pipeline.run.task import Assignment
-from pipeline.run.use import EngineUse
 
 __all__ = ["Cluster", "Driver", "StopFlag"]
 

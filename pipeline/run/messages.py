@@ -10,8 +10,8 @@ import pyarrow as pa
 from pipeline.core.errors import RecordmillError
 from pipeline.core.spec import JobSpec
 from pipeline.engine.base import Engine
+from pipeline.report.use import EngineUse
 from pipeline.run.ledger import Tally
-from pipeline.run.use import EngineUse
 
 __all__ = [
     "EngineContext",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ray.util.metrics import Counter, Gauge, Histogram
 
 from pipeline.engine.base import Completion, Engine, EngineMetrics, Request
+from pipeline.report.use import EngineUse
 from pipeline.run.ledger import Tally
 from pipeline.run.progress import Progress, Snapshot
 from pipeline.run.use import UseClock
@@ -133,7 +134,7 @@ class MeteredEngine:
         self.use = UseClock(clock)
         self._engine = engine
         self._clock = clock
-        self._mask_s = 0.0
+        self._mask_s = self._mask_used_s = 0.0
         self._in_flight = 0
         self._idle_since: float | None = None
         self._tokens = _Meter(TOKENS, run)
@@ -175,6 +176,12 @@ class MeteredEngine:
         total = self._engine.metrics().values.get("mask_s", 0.0)
         taken, self._mask_s = total - self._mask_s, total
         return taken
+
+    def take_use(self) -> EngineUse:
+        """What the engine's time went into that was not taken yet; of masks apart from `take_mask_s`."""
+        total = self._engine.metrics().values.get("mask_s", 0.0)
+        taken, self._mask_used_s = total - self._mask_used_s, total
+        return replace(self.use.take(), mask_s=taken)
 
     async def close(self) -> None:
         await self._engine.close()

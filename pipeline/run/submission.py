@@ -14,8 +14,8 @@ from importlib import metadata
 from typing import Any
 
 from pipeline.core.spec import JobSpec
+from pipeline.report.use import ENTRY, EngineUse
 from pipeline.run.fingerprint import without_secrets
-from pipeline.run.use import EngineUse
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import Store
 
@@ -80,7 +80,7 @@ class SubmissionLog:
 
     def used(self, use: EngineUse) -> None:
         """What its engines' time went into; written down with the end."""
-        self.entries["engine_use"] = asdict(use)
+        self.entries[ENTRY] = asdict(use)
 
     def ended(self, exit_code: int, reason: str | None) -> None:
         """Says how it ended; a submission that was killed has no `ended_at`."""

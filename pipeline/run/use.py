@@ -4,30 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 
-__all__ = ["EngineUse", "UseClock"]
+from pipeline.report.use import EngineUse
 
-
-@dataclass(frozen=True, slots=True)
-class EngineUse:
-    """Wall time of one engine up to the commit of a shard, since the commit before; or the sum of several."""
-
-    wall_s: float = 0.0
-    """From the engine's first request on, the commit included."""
-    request_wall_s: float = 0.0
-    """The same, up to the end of the engine's last request: without the start and the last commit."""
-    busy_s: float = 0.0
-    """With at least one request in the engine."""
-    encode_s: float = 0.0
-    """Making the part's bytes and reading them back, table and checks included."""
-    put_s: float = 0.0
-    """In the store's conditional put, its retries included."""
-    documents: int = 0
-    """Whose outcomes that commit holds; 0 where another attempt's part stands."""
-
-    def plus(self, other: EngineUse) -> EngineUse:
-        return EngineUse(*(getattr(self, item.name) + getattr(other, item.name) for item in fields(self)))
+__all__ = ["UseClock"]
 
 
 class UseClock:

@@ -22,6 +22,7 @@ from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
+from pipeline.report.use import EngineUse
 from pipeline.run.attempt import Lanes, ShardWork, Work
 from pipeline.run.commit import Commit, Committer
 from pipeline.run.extract import Extractor
@@ -31,7 +32,6 @@ from pipeline.run.messages import EngineContext, Setup, Summary
 from pipeline.run.metrics import MeteredEngine, WorkerMetrics
 from pipeline.run.record import import_first, load_record
 from pipeline.run.task import Task
-from pipeline.run.use import EngineUse
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.store import open_store
@@ -160,7 +160,7 @@ class Worker:
 
     def _use(self, task: Task, commit: Commit) -> EngineUse:
         """What the engine did since the commit before, and what this one took.  Rows of halves count when merged."""
-        use = EngineUse() if self._engine is None else self._engine.use.take()
+        use = EngineUse() if self._engine is None else self._engine.take_use()
         documents = task.shard.rows if commit.is_ours and not task.is_half else 0
         return replace(use, encode_s=commit.encode_s, put_s=commit.put_s, documents=documents)
 

@@ -34,7 +34,7 @@ class Timings(_Value):
     """Seconds by stage, summed over documents (they overlap); `wall` is the attempt's own length.  0: not measured.
 
     `mask` is the engine's, for all its requests, since the part before; `encode` is the table alone, and the put cannot
-    stand in what is put: a submission's entry has the whole of both.
+    stand in what is put: a submission's entry has the whole of all three.
     """
 
     queue: float = 0.0

@@ -142,7 +142,15 @@ def test_tokens_time_spans_and_shaped_fields_add_up() -> None:
 
 
 def used(name: str, **values: float) -> Submission:
-    whole = {"wall_s": 10.0, "request_wall_s": 8.0, "busy_s": 6.0, "encode_s": 0.2, "put_s": 0.4, "documents": 2}
+    whole = {
+        "wall_s": 10.0,
+        "request_wall_s": 8.0,
+        "busy_s": 6.0,
+        "mask_s": 0.1,
+        "encode_s": 0.2,
+        "put_s": 0.4,
+        "documents": 2,
+    }
     return Submission(submission_id=name, entries={"engine_use": {**whole, **values}})
 
 
@@ -160,7 +168,7 @@ def test_engines_are_busy_for_a_share_of_the_clock_and_not_of_the_documents_time
         ],
     )
     assert (report.engine.busy_share, report.engine.steady_share) == (0.35, 0.5)
-    assert report.engine.documents == 3
+    assert (report.engine.documents, report.engine.submissions_left_out) == (3, 2)
     assert Report.model_validate_json(report.model_dump_json()) == report
 
 
@@ -173,14 +181,27 @@ def test_a_put_is_measured_for_the_documents_whose_submission_says_so() -> None:
 
 
 def test_a_phase_is_divided_by_the_documents_of_the_parts_that_measured_it() -> None:
-    """Parts of an earlier version say that masks took no time."""
+    """Zero in a footer means that it was not measured."""
     plan = plan_of(2, 2)
     older, newer = (footer_of(plan, position, [valid("a"), valid("b")]) for position in (0, 1))
-    newer = newer.model_copy(update={"timings_s": newer.timings_s.model_copy(update={"mask": 0.5})})
+    older = older.model_copy(update={"timings_s": older.timings_s.model_copy(update={"parse": 0.0})})
+    newer = newer.model_copy(update={"timings_s": newer.timings_s.model_copy(update={"parse": 0.5})})
     parts = [FoundPart(footer.shard_id, footer) for footer in (older, newer)]
     report = make_report(books_of(plan, parts), output_uri="x/", generated_at=START)
+    (parse,) = [phase for phase in report.phases if phase.phase == "parse"]
+    assert (parse.ms_per_document, parse.documents) == (250, 2)
+
+
+def test_masks_are_divided_by_all_documents_of_the_submissions_that_measured_them() -> None:
+    """A shard that is committed right after another finds no time for masks: its footer says nothing of its own."""
+    plan = plan_of(2, 2, 2)
+    footers = [footer_of(plan, position, [valid("a"), valid("b")]) for position in range(3)]
+    footers[0] = footers[0].model_copy(update={"timings_s": footers[0].timings_s.model_copy(update={"mask": 0.5})})
+    parts = [FoundPart(footer.shard_id, footer) for footer in footers]
+    submissions = [used("a", documents=4, mask_s=0.5), used("b", mask_s=0.0)]
+    report = make_report(books_of(plan, parts), output_uri="x/", generated_at=START, submissions=submissions)
     (mask,) = [phase for phase in report.phases if phase.phase == "mask"]
-    assert (mask.ms_per_document, mask.documents) == (250, 2)
+    assert (mask.ms_per_document, mask.documents) == (125, 4)
 
 
 def test_problem_documents_are_of_as_many_causes_as_there_are() -> None:

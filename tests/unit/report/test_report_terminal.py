@@ -131,4 +131,7 @@ def test_each_phase_is_told_for_one_document_and_what_was_not_measured_is_said()
     assert "put 400 ms (of 1 of 2 documents)" in shown
     assert "busy 60.0% of the time from first request to last commit, 75.0% of that to the last request" in shown
     assert "times overlap" in shown
+    silent = Submission(submission_id="t", entries={"engine_use": {"wall_s": -1}})
+    shown = printed(report_lines(report_of(plan_of(2), rows, submissions=[submission, silent])), 400)
+    assert "1 of 2 submissions do not say" in shown
     assert "busy share not measured" in printed(report_lines(report_of(plan_of(2), rows)), 400)

@@ -103,3 +103,5 @@ async def test_what_masks_took_is_taken_once_and_is_0_for_an_engine_that_does_no
     assert metered.take_mask_s() == 0
     engine.values["mask_s"] = 4.5
     assert metered.take_mask_s() == 1.5
+    assert metered.take_use().mask_s == 4.5
+    assert metered.take_use().mask_s == 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.run.use import EngineUse, UseClock
+from pipeline.report.use import EngineUse
+from pipeline.run.use import UseClock
 
 
 class Clock:
