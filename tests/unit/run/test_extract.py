@@ -27,11 +27,13 @@ from pipeline.engine.prompts import PromptBuilder
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
 from pipeline.run.attempt import Lanes, ShardWork, Work
+from pipeline.run.commit import Commit
 from pipeline.run.extract import Extractor
 from pipeline.run.grounding import misplaced
 from pipeline.run.guidance import Guidance, guidance_of
 from pipeline.run.intake import Row
 from pipeline.run.ledger import Tally
+from pipeline.run.messages import Summary
 from pipeline.run.task import Task
 from pipeline.run.worker import Worker
 from pipeline.storage.arrow import outcomes_table, record_schema, storable
@@ -300,15 +302,15 @@ async def test_what_a_shard_came_to_is_told_until_its_commit_has_ended() -> None
     worker._work, worker._lanes = _work(engine, 3)
     told: list[dict[str, int]] = []
 
-    def commit(task: Task, work: Work, attempt: str) -> tuple[Tally, bool]:
+    def commit(task: Task, work: Work, attempt: str) -> Commit:
         told.append(asyncio.run(worker.documents_working()))
-        return Tally(), True
+        return Commit(Tally(), is_ours=True, encode_s=0.0, put_s=0.0)
 
     held: Any = SimpleNamespace(standing=lambda task: None, commit=commit)
     metrics: Any = SimpleNamespace(shard_committed=lambda wall_s: None)
     worker._committer, worker._metrics = held, metrics
     shard = _shard("a", 5)
-    await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1)
+    assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
     assert told == [{shard.shard_id: 5}]
     assert await worker.documents_working() == {}
 
