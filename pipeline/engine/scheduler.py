@@ -168,7 +168,8 @@ class _Measured:
     def get_grammar_bitmask(self, scheduler_output: Any) -> Any:
         started = time.perf_counter_ns()
         filled = super().get_grammar_bitmask(scheduler_output)  # type: ignore[misc]
-        self._mask_ns += time.perf_counter_ns() - started
+        if filled is not None:
+            self._mask_ns += time.perf_counter_ns() - started
         return filled
 
     def make_stats(self, *args: Any, **kwargs: Any) -> Any:

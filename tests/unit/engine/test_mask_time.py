@@ -20,13 +20,13 @@ pytestmark = pytest.mark.slow
 
 
 class Played:
-    """A scheduler whose batches take two of the clock's seconds."""
+    """A scheduler whose batches take two of the clock's seconds; None for one of no guided request."""
 
     log_stats = True
 
-    def get_grammar_bitmask(self, scheduler_output: Any) -> str:
+    def get_grammar_bitmask(self, scheduler_output: Any) -> str | None:
         CLOCK.now += 2 * 10**9
-        return f"bits of {scheduler_output}"
+        return f"bits of {scheduler_output}" if scheduler_output else None
 
     def make_stats(self) -> SchedulerStats | None:
         return SchedulerStats(num_running_reqs=3) if self.log_stats else None
@@ -45,6 +45,7 @@ def test_the_time_of_every_batch_arrives_at_the_counters(monkeypatch: pytest.Mon
     assert played.get_grammar_bitmask("a") == "bits of a"
     CLOCK.now += 10**9
     played.get_grammar_bitmask("b")
+    assert played.get_grammar_bitmask("") is None
     counters.step(played.make_stats(), None)
     assert (counters.mask_s, counters.running) == (4, 3)
     counters.step(SchedulerStats(), None)
