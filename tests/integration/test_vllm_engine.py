@@ -61,12 +61,44 @@ def folder(guides: dict[str, Guide], tmp_path_factory: pytest.TempPathFactory) -
     return folder
 
 
+class SharedEngine:
+    """The engine of this file's tests; whoever ends it says so, and the next test has another."""
+
+    def __init__(self, model: ModelSpec, files: dict[str, str]) -> None:
+        self._model = model
+        self._files = files
+        self._running: VllmEngine | None = None
+
+    async def running(self) -> VllmEngine:
+        if self._running is None:
+            self._running = await VllmEngine.start(
+                self._model, guides=self._files, guide_backend="recordmill", silence_s=60, start_s=300
+            )
+        return self._running
+
+    async def close(self) -> None:
+        ended, self._running = self._running, None
+        if ended is not None:
+            await ended.close()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def engine(model: ModelSpec, guides: dict[str, Guide], folder: Path) -> AsyncIterator[VllmEngine]:
+async def shared(model: ModelSpec, guides: dict[str, Guide], folder: Path) -> AsyncIterator[SharedEngine]:
     files = {guides[pattern].fingerprint: _file(folder, guides[pattern]) for pattern in PATTERNS}
-    started = await VllmEngine.start(model, guides=files, guide_backend="recordmill", silence_s=60, start_s=300)
-    yield started
-    await started.close()
+    engine = SharedEngine(model, files)
+    yield engine
+    await engine.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def engine(shared: SharedEngine) -> VllmEngine:
+    return await shared.running()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def engine_to_end(shared: SharedEngine) -> AsyncIterator[VllmEngine]:
+    yield await shared.running()
+    await shared.close()
 
 
 @pytest.fixture(scope="module")
@@ -436,7 +468,7 @@ async def test_a_stock_backend_can_be_chosen_by_name(model: ModelSpec, prompt: A
         await engine.close()
 
 
-async def test_a_dead_engine_core_ends_every_request_and_leaves_nothing(engine: VllmEngine, prompt: Any) -> None:
-    """The last one: it ends the engine of this file."""
+async def test_a_dead_engine_core_ends_every_request_and_leaves_nothing(engine_to_end: VllmEngine, prompt: Any) -> None:
+    """Stands last to spare the others a start; elsewhere the next one would have a new engine."""
     pids = [pid for pid in engine_processes(os.getpid()) if is_running(pid)]
-    await end(engine, signal.SIGKILL, pids, prompt)
+    await end(engine_to_end, signal.SIGKILL, pids, prompt)
