@@ -6,7 +6,7 @@ What is held grows with the number of shards, not with what they hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -151,8 +151,7 @@ class Books:
                 places=_places(shard),
                 reason=self.unreadable.get(shard_id, "no part"),
             )
-            for shard_id, (position, shard) in self.places.items()
-            if shard_id not in self.shards
+            for shard_id, position, shard in self._without_part()
         )
 
     @property
@@ -163,7 +162,7 @@ class Books:
         return Balance(
             documents_planned=self.plan.rows,
             outcomes=StatusCounts(**{status.value: sum(shard.of(status) for shard in counted) for status in Status}),
-            documents_missing=sum(gone.documents for gone in self.missing),
+            documents_missing=sum(shard.rows for _, _, shard in self._without_part()),
             documents_unplanned=self.unplanned,
             problems=(*self.problems, "the plan holds a shard twice") if is_twice else tuple(self.problems),
         )
@@ -171,7 +170,16 @@ class Books:
     @property
     def is_complete(self) -> bool:
         """Whether every planned document has exactly one outcome, and no object of the input was left out."""
-        return self.balance.is_balanced and not self.plan.left_out
+        return self.is_complete_by(self.balance)
+
+    def is_complete_by(self, balance: Balance) -> bool:
+        """The same, by a balance of these books."""
+        return balance.is_balanced and not self.plan.left_out
+
+    def _without_part(self) -> Iterator[tuple[str, int, Shard]]:
+        for shard_id, (position, shard) in self.places.items():
+            if shard_id not in self.shards:
+                yield shard_id, position, shard
 
 
 def books_of(plan: Plan, parts: Iterable[FoundPart]) -> Books:

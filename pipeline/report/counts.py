@@ -57,13 +57,14 @@ def make_report(
     line = timeline([Work(item.started_at, item.finished_at, item.documents, item.output_tokens) for item in shards])
     stored = dict(spec or {})
     use = engine_use(submissions)
+    balance = books.balance
     return Report(
         generated_at=generated_at,
         name=_name(stored, output_uri),
         fingerprint=plan.fingerprint,
         output_uri=output_uri,
-        balance=books.balance,
-        is_complete=books.is_complete,
+        balance=balance,
+        is_complete=books.is_complete_by(balance),
         counts=_counts(sums.counts),
         shards_planned=len(plan.shards),
         shards=shards,
