@@ -7,7 +7,7 @@ A piece is copied as arrays, never state by state, however deep it is nested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -117,12 +117,12 @@ class Assembly:
 
     def _followed(self, edges: Array, accepts: Array) -> Array:
         """The edges with those of each state's followers added; `accepts` is changed in place."""
-        beyond: dict[int, list[int]] = {}
+        beyond: dict[int, set[int]] = {}
         pairs: list[tuple[int, int]] = []
         for state, others in self._followers.items():
             for first in others:
                 if first not in beyond:
-                    beyond[first] = self._from(first)
+                    beyond[first] = _closed([first], self._followers)
             reached = {other for first in others for other in beyond[first]} - {state}
             pairs += [(state, other) for other in sorted(reached)]
         follower, followed = np.array(pairs, np.int32).reshape(-1, 2).T
@@ -133,17 +133,6 @@ class Assembly:
         added = edges[:, np.repeat(starts[followed], counts) + offsets]
         added[0] = np.repeat(follower, counts)
         return np.concatenate([edges, added], axis=1)
-
-    def _from(self, state: int) -> list[int]:
-        """The state and all that it goes on as."""
-        seen = {state}
-        stack = [state]
-        while stack:
-            for other in self._followers.get(stack.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    stack.append(other)
-        return list(seen)
 
     def _needed(self, edges: Array, accepts: Array) -> Array:
         """Which states are reached and lead to acceptance.
@@ -176,7 +165,8 @@ def _renamed(tags: Array, retag: Callable[[int], int] | None) -> Array:
     return np.array([retag(tag) for tag in used.tolist()], np.int32)[places]
 
 
-def _closed(starts: Iterable[int], ways: dict[int, list[int]]) -> set[int]:
+def _closed(starts: Iterable[int], ways: Mapping[int, Sequence[int]]) -> set[int]:
+    """The starts and all that any way leads to from them."""
     seen = set(starts)
     stack = list(seen)
     while stack:

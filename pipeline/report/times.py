@@ -29,7 +29,7 @@ PHASES = {
 }
 """In the order a document passes them, and whether the engine spends them."""
 FROM_SUBMISSIONS = ("mask", "put")
-"""A footer has no put, and of masks what the engine did since the part before, which may be nothing."""
+"""No footer has them."""
 
 
 @dataclass(frozen=True, slots=True)

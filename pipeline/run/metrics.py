@@ -134,7 +134,7 @@ class MeteredEngine:
         self.use = UseClock(clock)
         self._engine = engine
         self._clock = clock
-        self._mask_s = self._mask_used_s = 0.0
+        self._mask_s = 0.0
         self._in_flight = 0
         self._idle_since: float | None = None
         self._tokens = _Meter(TOKENS, run)
@@ -171,16 +171,10 @@ class MeteredEngine:
     def metrics(self) -> EngineMetrics:
         return self._engine.metrics()
 
-    def take_mask_s(self) -> float:
-        """Seconds in which the engine filled masks, for all requests, that were not taken yet; 0 if not measured."""
+    def take_use(self) -> EngineUse:
+        """What the engine's time went into that was not taken yet; masks take 0 where they are not measured."""
         total = self._engine.metrics().values.get("mask_s", 0.0)
         taken, self._mask_s = total - self._mask_s, total
-        return taken
-
-    def take_use(self) -> EngineUse:
-        """What the engine's time went into that was not taken yet; of masks apart from `take_mask_s`."""
-        total = self._engine.metrics().values.get("mask_s", 0.0)
-        taken, self._mask_used_s = total - self._mask_used_s, total
         return replace(self.use.take(), mask_s=taken)
 
     async def close(self) -> None:

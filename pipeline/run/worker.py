@@ -23,7 +23,7 @@ from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
 from pipeline.report.use import EngineUse
-from pipeline.run.attempt import Lanes, ShardWork, Work
+from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Commit, Committer
 from pipeline.run.extract import Extractor
 from pipeline.run.guidance import guidance_of
@@ -146,17 +146,11 @@ class Worker:
         else:
             work = await self._work.run(task.shard, attempt, self._setup.spec.limits.shard_s, task.before)
             extracted = time.perf_counter()
-            commit = await in_thread(self._committer.commit, task, self._with_mask(work), attempt)
+            commit = await in_thread(self._committer.commit, task, work, attempt)
             self._metrics.shard_committed(work.timings_s.wall + time.perf_counter() - extracted)
         return Summary(
             task.task_id, commit.tally, commit.is_ours, time.perf_counter() - started, self._use(task, commit)
         )
-
-    def _with_mask(self, work: Work) -> Work:
-        """The work with the engine's seconds for masks since the shard before; two shards at once share them so."""
-        if self._engine is None:
-            return work
-        return replace(work, timings_s=work.timings_s.model_copy(update={"mask": self._engine.take_mask_s()}))
 
     def _use(self, task: Task, commit: Commit) -> EngineUse:
         """What the engine did since the commit before, and what this one took.  Rows of halves count when merged."""

@@ -33,8 +33,8 @@ class _Value(BaseModel):
 class Timings(_Value):
     """Seconds by stage, summed over documents (they overlap); `wall` is the attempt's own length.  0: not measured.
 
-    `mask` is the engine's, for all its requests, since the part before; `encode` is the table alone, and the put cannot
-    stand in what is put: a submission's entry has the whole of all three.
+    `encode` is the table alone, `mask` is not written, since an engine spends it for all its requests together, and the
+    put cannot stand in what is put: a submission's entry has all three.
     """
 
     queue: float = 0.0
