@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.bench.simulation.growth import exponent
 from tests.bench.versus.figures import Figures, ratios
-from tests.bench.versus.table import Entry
+from tests.bench.versus.table import Entry, by_contender
 
 __all__ = ["GOALS", "Goal", "Reached"]
 
@@ -83,12 +84,8 @@ def _ours_to(other: str, value: Callable[[Figures], float | None]) -> Callable[[
     """In each round that both came through."""
 
     def values(figures: Any) -> list[float]:
-        entries = [Entry.read(stored) for stored in figures["runs"]]
-        mine, others = (
-            {entry.turn: entry.figures for entry in entries if entry.contender == name and entry.figures is not None}
-            for name in ("ours", other)
-        )
-        return ratios(mine, others, value)
+        runs = by_contender([Entry.read(stored) for stored in figures["runs"]])
+        return ratios(runs.get("ours", {}), runs.get(other, {}), value)
 
     return values
 
@@ -102,8 +99,8 @@ def _growth(figures: Any) -> list[float]:
     if len(figures["growth"]) < 2:
         return []
     small, large = sorted(figures["growth"], key=lambda item: item["documents"])[-2:]
-    step = math.log(large["documents"] / small["documents"])
-    return [math.log(large[key] / small[key]) / step for key in ("plan_s", "resume_s", "driver_cpu_s")]
+    sizes = small["documents"], large["documents"]
+    return [exponent(sizes, (small[key], large[key])) for key in ("plan_s", "resume_s", "driver_cpu_s")]
 
 
 def _summary(key: str, factor: float = 1.0) -> Callable[[Any], list[float]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
 
+from tests.bench.simulation.growth import exponent
 from tests.bench.simulation.measured import Figures
 from tests.bench.simulation.order import Tail
 
@@ -78,7 +78,7 @@ def growth(found: Sequence[Figures]) -> str:
     if len(found) < 2:
         return ""
     small, large = found[-2], found[-1]
-    step = math.log(large.documents / small.documents)
+    sizes = small.documents, large.documents
     pairs = {
         "plan time": (small.plan_s, large.plan_s),
         "resume": (small.resume_s, large.resume_s),
@@ -86,7 +86,7 @@ def growth(found: Sequence[Figures]) -> str:
         "peak memory": (small.peak_bytes, large.peak_bytes),
     }
     return "growth, as a power of the documents: " + ", ".join(
-        f"{name} {math.log(after / before) / step:.2f}" for name, (before, after) in pairs.items()
+        f"{name} {exponent(sizes, values):.2f}" for name, values in pairs.items()
     )
 
 

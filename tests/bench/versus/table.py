@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tests.bench.versus.figures import COLUMNS, Figures, ratios, spread
 
-__all__ = ["Entry", "compared", "print_line", "print_table", "table_rows"]
+__all__ = ["Entry", "by_contender", "compared", "print_line", "print_table", "table_rows"]
 
 _COMPARED = {"tokens/s": lambda run: run.tokens_rate, "valid/s": lambda run: run.valid_rate}
 
@@ -50,7 +50,7 @@ def print_line(entry: Entry) -> None:
     )
 
 
-def _by_contender(entries: Sequence[Entry]) -> dict[str, dict[int, Figures]]:
+def by_contender(entries: Sequence[Entry]) -> dict[str, dict[int, Figures]]:
     """The runs of each by round; in the order of their first appearance."""
     found: dict[str, dict[int, Figures]] = {}
     for entry in entries:
@@ -63,7 +63,7 @@ def _by_contender(entries: Sequence[Entry]) -> dict[str, dict[int, Figures]]:
 def table_rows(entries: Sequence[Entry]) -> list[list[str]]:
     """A row for each contender: its name and a cell for each of `COLUMNS`; or its name and why there are none."""
     rows = []
-    for name, runs in _by_contender(entries).items():
+    for name, runs in by_contender(entries).items():
         failures = [entry.failure for entry in entries if entry.contender == name and entry.figures is None]
         if not runs:
             rows.append([name, failures[-1]])
@@ -78,7 +78,7 @@ def table_rows(entries: Sequence[Entry]) -> list[list[str]]:
 
 def compared(entries: Sequence[Entry], base: str) -> list[list[str]]:
     """One contender to each other, within each round: name, then median and spread of each ratio."""
-    by_name = _by_contender(entries)
+    by_name = by_contender(entries)
     mine = by_name.get(base, {})
     return [
         [name, *(spread(ratios(mine, runs, value), 2) for value in _COMPARED.values())]
