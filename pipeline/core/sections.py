@@ -244,8 +244,8 @@ class ClusterSpec(Section):
     cpus_per_engine: Annotated[float, Field(gt=0)] = 1
     """CPUs that Ray keeps for one engine; without a GPU, vLLM computes with as many threads."""
     concurrency: PositiveInt = 64
-    """Documents in flight in one engine; vLLM's `max_num_seqs` is the same, unless `model.engine` sets it, and at most
-    its `max_num_batched_tokens` or 2,048."""
+    """Documents that one engine works on at once, with an eighth more waiting in it; vLLM's `max_num_seqs` is the same,
+    unless `model.engine` sets it, and at most its `max_num_batched_tokens` or 2,048."""
     wait_s: PositiveFloat = 600.0
     """How long to wait for the cluster to offer room for one engine."""
 

@@ -1,4 +1,4 @@
-"""Loops over a trie that need machine code while an engine decodes: rows of masks, what a document's content costs.
+"""Loops that need machine code while an engine decodes: rows of masks, what a document's content costs, masked logits.
 
 This module, `compile_kernels` and `class_kernels` alone import numba.  Import them late: a vLLM CPU worker must
 register its own kernels first.  Every function takes plain arrays; `table` is `[states, classes]` with the dead state
@@ -17,9 +17,11 @@ import numpy as np
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.costs import NEVER
 
-__all__ = ["fill_row", "fill_span_row", "fill_tight_row", "span_costs"]
+__all__ = ["fill_row", "fill_span_row", "fill_tight_row", "forbid_ids", "span_costs"]
 
 _BARRIER = 0xFF
+_ALL_LEGAL = 0xFFFFFFFF
+_WORD_BITS = 32
 
 
 @numba.njit(cache=True)
@@ -170,3 +172,32 @@ def fill_span_row(
             for j in range(first[node], first[node + 1]):
                 index = ids[j]
                 words[index >> 5] |= np.uint32(1) << np.uint32(index & 31)
+
+
+@numba.njit(cache=True)
+def forbid_ids(masks: Array, rows: Array, logits: Array, minus_infinity: int) -> None:
+    """Writes `minus_infinity` for each id whose bit is 0; words of ids that are all legal, or all not, go as one.
+
+    Args:
+        masks: uint32[m, W], the lowest bit first; bits beyond the last id do not count.
+        rows: int64[m], for each mask the row of logits that it is for, or -1 for none.
+        logits: [n, ids], W words at most, as unsigned integers of their width.
+        minus_infinity: as such an integer.
+    """
+    count = logits.shape[1]
+    for m in range(len(rows)):
+        if rows[m] < 0:
+            continue
+        row = logits[rows[m]]
+        for w in range((count + _WORD_BITS - 1) // _WORD_BITS):
+            word = masks[m, w]
+            if word == _ALL_LEGAL:
+                continue
+            first = w * _WORD_BITS
+            last = min(first + _WORD_BITS, count)
+            if word == 0:
+                row[first:last] = minus_infinity
+                continue
+            for index in range(first, last):
+                if not (word >> np.uint32(index - first)) & np.uint32(1):
+                    row[index] = minus_infinity

@@ -7,6 +7,7 @@ and share the slots.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -25,13 +26,21 @@ __all__ = ["Lanes", "ShardWork", "Work"]
 
 BATCH_ROWS = 64
 BATCH_CHARACTERS = 4_000_000
+_WORKED_ON_A_WAITING = 8
 
 
 class Lanes:
-    """The slots of one engine, and whose turn it is to fill them."""
+    """The slots of one engine, and whose turn it is to fill them.
+
+    For every 8 documents that the engine works on, one more waits inside it: the place of one that ends is taken in the
+    engine's next step, and not after a turn of ours.
+    """
 
     def __init__(self, concurrency: int) -> None:
-        self.slots = asyncio.Semaphore(concurrency)
+        """Args:
+        concurrency: how many the engine works on at once.
+        """
+        self.slots = asyncio.Semaphore(concurrency + math.ceil(concurrency / _WORKED_ON_A_WAITING))
         self.turn = asyncio.Lock()
         self.outcomes: dict[str, dict[int, Outcome]] = {}
         """By shard id, what came of its documents so far; the worker takes it out when the attempt has ended."""

@@ -28,7 +28,8 @@ CONTROL = "RECORDMILL_TEST_CONTROL"
 GATHER_S = 180
 """How long engines wait for each other at most."""
 HUNGER_BYTES = 384 * 1024 * 1024
-BEARABLE = 8
+BEARABLE = 9
+"""What a worker has in flight that works on eight at once."""
 
 
 async def impatient(context: EngineContext) -> Engine:

@@ -198,12 +198,12 @@ def test_a_worker_that_takes_more_memory_than_there_is_is_followed_by_one_that_t
             s3_server.endpoint_url,
             model={"engine": {"log": str(log), "token_s": 0.02}},
             output={"uri": f"{prefix}run-{number}/"},
-            cluster={"gpus_per_engine": 1, "engines": 1, "concurrency": 2 * BEARABLE, "wait_s": 120},
+            cluster={"gpus_per_engine": 1, "engines": 1, "concurrency": 16, "wait_s": 120},
         )
         used, there_is = get_used_memory(), get_system_memory()
         if there_is - used < 2 * BEARABLE * HUNGER_BYTES:
             pytest.skip("too little memory on this machine to run out of a part of it")
-        # Half of what sixteen documents at a time take, and far more than eight do.
+        # Half of what a worker takes that works on sixteen at a time, and far more than one does that works on eight.
         allowed = (used + BEARABLE * HUNGER_BYTES * 0.6) / there_is
         limits = {"RAY_memory_usage_threshold": f"{allowed:.4f}", "RAY_memory_monitor_refresh_ms": "100"}
         with machines(cluster, s3_server, 1, num_cpus=1, num_gpus=1, env_vars=limits):

@@ -251,7 +251,7 @@ async def test_rows_that_cannot_be_read_pass_through_what_their_folder_says() ->
 
 async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish() -> None:
     engine = Slow()
-    work, _ = _work(engine, 4)
+    work, _ = _work(engine, 3)
     tasks = [asyncio.create_task(work.run(_shard(name, 3), name, 60)) for name in ("a", "b")]
     await _settled(engine, 4)
     assert sorted(engine.seen) == ["a0", "a1", "a2", "b0"]
@@ -281,16 +281,19 @@ async def test_the_longest_of_the_rows_at_hand_enters_first_and_outcomes_keep_th
     assert done.outcomes[3].cause is Cause.EMPTY
 
 
-async def test_no_more_than_the_slots_are_in_flight_and_all_are_given_back_when_the_engine_dies() -> None:
+@pytest.mark.parametrize(("concurrency", "in_flight"), [(1, 2), (3, 4), (8, 9), (9, 11)])
+async def test_the_slots_and_an_eighth_more_are_in_flight_and_all_are_given_back_when_the_engine_dies(
+    concurrency: int, in_flight: int
+) -> None:
     engine = Slow(dies=True)
-    work, lanes = _work(engine, 3)
-    task = asyncio.create_task(work.run(_shard("a", 10), "a", 60))
-    await _settled(engine, 3)
+    work, lanes = _work(engine, concurrency)
+    task = asyncio.create_task(work.run(_shard("a", 20), "a", 60))
+    await _settled(engine, in_flight)
     engine.go.set()
     with pytest.raises(EngineDeadError):
         await task
-    assert engine.most == 3
-    for _ in range(3):
+    assert engine.most == in_flight
+    for _ in range(in_flight):
         await asyncio.wait_for(lanes.slots.acquire(), 1)
 
 
