@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.core.errors import EngineStartError, RequestRefusedError
+from pipeline.decoding.guide import Guide
 
 __all__ = ["GuideFiles"]
 
@@ -22,12 +23,20 @@ class GuideFiles:
             EngineStartError: a file is missing.
         """
         self._files = {fingerprint: Path(path) for fingerprint, path in files.items()}
+        self._guides: dict[str, Guide] = {}
         for fingerprint, path in self._files.items():
             if not path.is_file():
                 raise EngineStartError(f"guide {fingerprint}: there is no file {path}")
 
-    def __bool__(self) -> bool:
-        return bool(self._files)
+    def guide(self, fingerprint: str) -> Guide:
+        """The guide, opened at its first use.
+
+        Raises:
+            RequestRefusedError: there is none.
+        """
+        if (guide := self._guides.get(fingerprint)) is None:
+            guide = self._guides[fingerprint] = Guide.load(self.path(fingerprint))
+        return guide
 
     def path(self, fingerprint: str) -> Path:
         """The guide's file.

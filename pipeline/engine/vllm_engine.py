@@ -16,7 +16,6 @@ from typing import Any, Self
 
 from pipeline.core.errors import EngineDeadError, RequestRefusedError
 from pipeline.core.sections import GuideName, ModelSpec
-from pipeline.decoding.vocabulary import Vocabulary
 from pipeline.engine.base import Completion, EngineMetrics, Request
 from pipeline.engine.checks import check_budget
 from pipeline.engine.guide_files import GuideFiles
@@ -44,8 +43,9 @@ class VllmEngine:
         self._watchdog = watchdog
         self._tether = tether
         self._counters = counters
-        self._tokenizer = load_tokenizer(model)
-        self._vocabulary = Vocabulary.from_tokenizer(self._tokenizer) if guides else None
+        self._model = model
+        self._tokenizer: Any = None
+        self._loading = asyncio.Lock()
         self._name = f"vllm {vllm_version()} {Path(model.name).name if is_folder(model) else model.name}"
 
     @classmethod
@@ -109,7 +109,7 @@ class VllmEngine:
             EngineDeadError: the engine is gone or silent; no request will be served.
         """
         check_budget(request, self.max_model_len)
-        return self._completion(request, await self._watchdog.guard(self._final_output(request)))
+        return await self._completion(request, await self._watchdog.guard(self._final_output(request)))
 
     def metrics(self) -> EngineMetrics:
         values = {key: float(value) for key, value in asdict(self._counters).items()}
@@ -175,7 +175,7 @@ class VllmEngine:
             document=guide.document,
         )
 
-    def _completion(self, request: Request, output: Any) -> Completion:
+    async def _completion(self, request: Request, output: Any) -> Completion:
         from pipeline.engine.vllm_requests import finish_of, spoken_ids
 
         answer, stats = output.outputs[0], output.metrics
@@ -185,7 +185,7 @@ class VllmEngine:
         scored = () if not request.scored_tokens else output.prompt_logprobs[-request.scored_tokens :]
         return Completion(
             token_ids=token_ids,
-            text=self._text(token_ids, request),
+            text=await self._text(token_ids, request),
             finish=finish,
             cached_tokens=output.num_cached_tokens or 0,
             queued_s=stats.scheduled_ts - stats.queued_ts,
@@ -195,10 +195,15 @@ class VllmEngine:
             scores=tuple(map(_by_id, scored)),
         )
 
-    def _text(self, token_ids: tuple[int, ...], request: Request) -> str:
-        """The bytes of a record are those of the guide's vocabulary; other text is what the tokenizer makes of it."""
-        if self._vocabulary is not None and request.guide is not None and request.guide.backend == "recordmill":
-            return self._vocabulary.decode(token_ids).decode("utf-8", "replace")
+    async def _text(self, token_ids: tuple[int, ...], request: Request) -> str:
+        """The bytes of a record are those of its guide; other text is what the tokenizer makes of it."""
+        guide = request.guide
+        if guide is not None and guide.backend == "recordmill":
+            return self._guides.guide(guide.name).decode(token_ids).decode("utf-8", "replace")
+        async with self._loading:
+            if self._tokenizer is None:
+                # Seconds, for a large vocabulary; a run under our guides never needs it.
+                self._tokenizer = await asyncio.to_thread(load_tokenizer, self._model)
         return str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
 

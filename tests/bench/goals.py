@@ -107,6 +107,13 @@ def _summary(key: str, factor: float = 1.0) -> Callable[[Any], list[float]]:
     return lambda figures: [factor * figures["summary"]["ours"][key]]
 
 
+def _steady_share(figures: Any) -> list[float]:
+    """Of ours, in percent, in each round."""
+    entries = [Entry.read(stored) for stored in figures["runs"]]
+    shares = [run.steady_share for run in by_contender(entries).get("ours", {}).values()]
+    return [100 * share for share in shares if share is not None]
+
+
 def _tokens(run: Figures) -> float | None:
     return run.tokens_rate
 
@@ -179,6 +186,18 @@ GOALS = (
             ("receipts", "Ray Data LLM", "ahead", 1.0),
             ("receipts", "Ray Data LLM, compact", "none", None),
         )
+    ),
+    *(
+        Goal(
+            f"Time with a request in the engine, from the first to the last, {name}",
+            "97 %",
+            f"versus-{name}",
+            _steady_share,
+            97.0,
+            is_least=True,
+            of_each=False,
+        )
+        for name in ("receipts", "notes")
     ),
     Goal("Planning 10 million documents, listing left out", "60 s", "simulation", _largest("plan_s"), 60.0, digits=2),
     Goal(

@@ -36,14 +36,15 @@ def _versus(figures: Any) -> str:
     ]
     if own:
         parts.append("What ours says of a document, in ms (the times of documents overlap):")
-        parts.append(markdown_table(["contender", "round", *names, "prefix cache"], own))
+        parts.append(markdown_table(["contender", "round", *names, "prefix cache", "engine's share"], own))
     return "\n\n".join(parts)
 
 
 def _own(figures: Figures, names: Sequence[str]) -> list[str]:
     hit_rate = "–" if figures.hit_rate is None else f"{figures.hit_rate:.0%}"
     times = (figures.seconds.get(name) for name in names)
-    return [*("–" if value is None else f"{1000 * value / figures.documents:.1f}" for value in times), hit_rate]
+    share = "–" if figures.steady_share is None else f"{figures.steady_share:.1%}"
+    return [*("–" if value is None else f"{1000 * value / figures.documents:.1f}" for value in times), hit_rate, share]
 
 
 def _masks(figures: Any) -> str:

@@ -34,6 +34,8 @@ class Figures:
     output_tokens: int
     peak_bytes: int
     seconds: Mapping[str, float] = field(default_factory=dict)
+    steady_share: float | None = None
+    """Share of the time from its first request to its last in which the engine had one; None where nobody says."""
 
     @property
     def documents_rate(self) -> float | None:

@@ -57,6 +57,7 @@ class Measured:
             output_tokens=sum(result.output_tokens),
             peak_bytes=self.peak_bytes,
             seconds=result.seconds,
+            steady_share=result.steady_share,
         )
 
 

@@ -100,6 +100,7 @@ def ours(task: Task, **decoding: Any) -> Result:
         cached_tokens=tokens.cached_tokens,
         output_tokens=[_with_end(row["_output_tokens"] or 0, spec.decoding.max_tokens) for row in ordered],
         seconds={item.phase: item.seconds for item in ended.report.phases},
+        steady_share=ended.report.engine.steady_share,
     )
 
 

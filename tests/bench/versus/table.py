@@ -42,6 +42,8 @@ def print_line(entry: Entry) -> None:
     own = [f"{name} {1000 * value / run.documents:.1f} ms" for name, value in run.seconds.items()]
     if run.hit_rate is not None:
         own.append(f"prefix cache {run.hit_rate:.0%}")
+    if run.steady_share is not None:
+        own.append(f"engine's share {run.steady_share:.1%}")
     print(
         f"{entry.contender}: ready after {run.start_s:.1f} s, {run.documents} documents in {run.working_s:.1f} s, "
         f"whole {run.wall_s:.1f} s; {judged}{run.output_tokens} tokens, {run.peak_bytes / 1e9:.1f} GB",

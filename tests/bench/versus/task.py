@@ -150,6 +150,8 @@ class Result:
     """Prompt tokens that the prefix cache served; None where the contender does not say."""
     seconds: dict[str, float] = field(default_factory=dict)
     """What the contender says of itself, by name, summed over documents whose times overlap."""
+    steady_share: float | None = None
+    """Of the time from its first request to its last, as its own report says it: with a request in the engine."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)))
