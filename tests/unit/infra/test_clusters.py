@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 import shlex
 from typing import Any
 
@@ -26,6 +27,14 @@ def cluster() -> dict[str, Any]:
 def ray_job() -> dict[str, Any]:
     read: dict[str, Any] = read_yaml("infra/kuberay/rayjob.yaml")
     return read
+
+
+def _for_a_gated_model(path: str) -> Any:
+    """A file as it is once the lines that hand on the hub's token are no comments any more."""
+    line = re.compile(r"# (?=~/\.cache/huggingface/token:|env: \[\{name: HF_TOKEN,)")
+    text, count = line.subn("", (ROOT / path).read_text())
+    assert count
+    return yaml.safe_load(text)
 
 
 def _checked(config: dict[str, Any]) -> dict[str, Any]:
@@ -91,6 +100,17 @@ def test_machines_install_the_lock_and_the_gpu_extra(cluster: dict[str, Any]) ->
     assert (ROOT / "infra" / "requirements-gpu.lock").is_file()
     assert "recordmill[gpu]" in commands
     assert cluster["file_mounts"]["~/recordmill"] == "."
+
+
+def test_the_hubs_token_can_be_copied_to_the_machines() -> None:
+    config = _for_a_gated_model("ray_cluster.yaml")
+    _checked(config)
+    assert config["file_mounts"]["~/.cache/huggingface/token"] == "~/.cache/huggingface/token"
+
+
+def test_the_page_installs_the_launcher_in_the_machines_version() -> None:
+    version = locked("requirements-gpu.lock")["ray"]
+    assert f'pip install "ray[default]=={version}" boto3\n' in (ROOT / "docs" / "cluster.md").read_text()
 
 
 def test_kuberay_takes_the_job(ray_job: dict[str, Any]) -> None:
@@ -162,10 +182,23 @@ def test_the_jobs_runtime_environment_is_the_images_folder_and_holds_no_variable
     assert "WORKDIR /job" in (ROOT / "infra" / "Dockerfile").read_text()
 
 
+def test_the_hubs_token_comes_from_a_secret_to_head_and_workers() -> None:
+    job = _for_a_gated_model("infra/kuberay/rayjob.yaml")
+    jsonschema.validate(job, read_json("tests/data/kuberay-rayjob.schema.json"))
+    cluster = job["spec"]["rayClusterSpec"]
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        (container,) = group["template"]["spec"]["containers"]
+        (variable,) = container["env"]
+        assert variable["name"] == "HF_TOKEN"
+        assert "value" not in variable
+
+
 def test_the_jobs_command_is_a_job_for_gpus_within_the_rights_of_the_policy(ray_job: dict[str, Any]) -> None:
     words = shlex.split(ray_job["spec"]["entrypoint"])
-    assert words[:2] == ["python", "jobs/extract.py"]
+    assert words[:2] == ["recordmill", "run"]
     overrides = [value for option, value in itertools.pairwise(words) if option == "--set"]
+    # Places and size alone: what the job is like stands in its file, which was made for such a cluster.
+    assert {text.partition("=")[0] for text in overrides} == {"input.uri", "output.uri", "cluster.engines"}
     job = load_spec(ROOT / words[2], overrides)
     assert job.cluster.gpus_per_engine == 1
     assert job.cluster.engines == ray_job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["maxReplicas"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.infra.files import read_json
+from tests.unit.infra.files import ROOT, read_json, read_yaml
 
 INPUT, OUTPUT = "arn:aws:s3:::INPUT-BUCKET", "arn:aws:s3:::OUTPUT-BUCKET"
 
@@ -56,3 +56,11 @@ def test_a_head_starts_workers_with_one_role_and_ends_those_of_its_own_cluster_a
         if "ec2:TerminateInstances" in statement["Action"]
     )
     assert ends["Condition"] == {"StringEquals": {"aws:ResourceTag/ray-cluster-name": "recordmill"}}
+
+
+def test_the_role_that_a_head_may_give_is_the_workers_and_the_page_says_what_to_write_into_it() -> None:
+    workers = read_yaml("ray_cluster.yaml")["available_node_types"]["gpu-spot"]["node_config"]["IamInstanceProfile"]
+    assert ("iam:PassRole", f"arn:aws:iam::ACCOUNT:role/{workers['Name']}") in _rights("infra/iam-head-policy.json")
+    page = " ".join((ROOT / "docs" / "cluster.md").read_text().split())
+    assert "number in place of `ACCOUNT` in `infra/iam-head-policy.json`" in page
+    assert f"a role and an instance profile of the same name, twice: `{workers['Name']}`" in page
