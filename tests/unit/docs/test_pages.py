@@ -75,6 +75,28 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         assert used <= known | {"--help"}, words
 
 
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
+def test_nothing_is_installed_from_an_index_that_does_not_have_it(page: Path) -> None:
+    assert not re.search(r"pip install [^`\n]*\brecordmill\b", page.read_text(encoding="utf-8"))
+
+
+def test_what_the_readme_shows_of_a_file_stands_in_it() -> None:
+    shown = {match[1]: block for block in blocks(README) if (match := re.match(r"# (\S+), shortened\n", block.text))}
+    assert {block.language for block in shown.values()} == {"yaml", "python"}
+    for name, block in shown.items():
+        text = (README.parent / name).read_text(encoding="utf-8")
+        if block.language == "yaml":
+            assert _is_part(yaml.safe_load(block.text), yaml.safe_load(text)), name
+        else:
+            assert set(block.text.splitlines()[1:]) <= set(text.splitlines()), name
+
+
+def _is_part(piece: Any, whole: Any) -> bool:
+    if isinstance(piece, dict) and isinstance(whole, dict):
+        return all(key in whole and _is_part(value, whole[key]) for key, value in piece.items())
+    return bool(piece == whole)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pieces_of_job_specs_are_accepted(page: Path) -> None:
     for block in blocks(page):
