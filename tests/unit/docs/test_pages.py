@@ -15,7 +15,9 @@ import yaml
 from docs.reference import main as reference
 from pipeline.cli.app import app
 from pipeline.core.spec import parse_spec
+from pipeline.storage.layout import RunLayout
 from tests.docs_blocks import DOCS, blocks, commands, pages
+from tests.unit.report.runs import Run, closed, lost, plan_of, valid
 
 PAGES = [pytest.param(page, id=str(page.relative_to(DOCS))) for page in pages()]
 README = DOCS.parent / "README.md"
@@ -114,3 +116,19 @@ def test_python_is_python_and_record_types_can_be_made(page: Path) -> None:
         tree = ast.parse(block.text)
         if any(isinstance(statement, ast.ClassDef) for statement in tree.body):
             exec(compile(tree, page.name, "exec"), {"__name__": page.stem})
+
+
+def test_a_run_and_its_rerun_put_together_have_one_record_a_document(tmp_path: Path) -> None:
+    """The page's own lines, over two small runs: the new record where there is one, the old one else."""
+    runs = {
+        "receipts": [valid("a"), closed("b"), closed("c"), lost("d"), lost("e")],
+        "receipts-2": [valid("b", vendor="new"), lost("c"), valid("d", vendor="new"), lost("e")],
+    }
+    (text,) = (block.text for block in blocks(DOCS / "failures.md") if "receipts-2/" in block.text)
+    for name, outcomes in runs.items():
+        Run(RunLayout(str(tmp_path / name))).put_part(plan_of(len(outcomes)), 0, outcomes)
+        text = text.replace(f"s3://my-bucket/runs/{name}/", f"{tmp_path}/{name}/")
+    names: dict[str, Any] = {}
+    exec(compile(text, "failures.md", "exec"), names)
+    found = sorted((row["_document_id"], row["vendor"]) for row in names["records"].to_pylist())
+    assert found == [("a", "ACME"), ("b", "new"), ("c", "ACME"), ("d", "new")]
