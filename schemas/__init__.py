@@ -1,1 +1,1 @@
-"""Record types of the example jobs, one a file: plain Pydantic models that import nothing of ours."""
+"""Record types of the example jobs, one a file: plain Pydantic models, which of ours import the mark `Span` at most."""

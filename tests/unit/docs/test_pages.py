@@ -14,6 +14,7 @@ import yaml
 
 from docs.reference import main as reference
 from pipeline.cli.app import app
+from pipeline.core.errors import SpecError
 from pipeline.core.spec import parse_spec
 from pipeline.storage.layout import RunLayout
 from tests.docs_blocks import DOCS, blocks, commands, pages
@@ -97,6 +98,15 @@ def _is_part(piece: Any, whole: Any) -> bool:
     if isinstance(piece, dict) and isinstance(whole, dict):
         return all(key in whole and _is_part(value, whole[key]) for key, value in piece.items())
     return bool(piece == whole)
+
+
+def test_the_engine_keys_that_the_page_calls_refused_are_refused() -> None:
+    (listed,) = re.findall(r"These keys are refused there: ([^.]+)\.", (DOCS / "models.md").read_text(encoding="utf-8"))
+    keys = re.findall(r"`(\w+)`", listed)
+    assert "trust_remote_code" in keys
+    for key in keys:
+        with pytest.raises(SpecError, match=key):
+            parse_spec({**NEEDED, "model": {"name": "some/model", "engine": {key: "x"}}}, source="test")
 
 
 @pytest.mark.parametrize("page", PAGES)
