@@ -27,11 +27,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line `$ command` of a console block, and the words shown beneath it."""
+    """A line `$ command` of a console block, and the lines shown beneath it; dots stand for what is left out."""
 
     line: str
     exit_code: int
     output: tuple[str, ...]
+
+    def not_shown_by(self, said: str) -> list[str]:
+        """Lines that are no line of what the command said; the space at a line's end does not count."""
+        patterns = {line: ".*".join(re.escape(piece) for piece in line.split("...")) for line in self.output}
+        return [line for line, text in patterns.items() if not re.search(rf"^{text}\s*$", said, re.MULTILINE)]
 
 
 def pages() -> list[Path]:

@@ -39,8 +39,7 @@ class Reader:
         done = self._run(["bash", "-c", command.line])
         said = done.stdout + done.stderr
         assert done.returncode == command.exit_code, f"{command.line}\n{said}"
-        for line in command.output:
-            assert line in said, f"{command.line}\nhas no line {line!r}\n{said}"
+        assert not command.not_shown_by(said), f"{command.line}\n{said}"
 
     def python(self, text: str) -> None:
         done = self._run([sys.executable, "-c", text])

@@ -17,7 +17,7 @@ from pipeline.cli.app import app
 from pipeline.core.errors import SpecError
 from pipeline.core.spec import parse_spec
 from pipeline.storage.layout import RunLayout
-from tests.docs_blocks import DOCS, blocks, commands, pages
+from tests.docs_blocks import DOCS, Command, blocks, commands, pages
 from tests.unit.report.runs import Run, closed, lost, plan_of, valid
 
 PAGES = [pytest.param(page, id=str(page.relative_to(DOCS))) for page in pages()]
@@ -107,6 +107,12 @@ def test_the_engine_keys_that_the_page_calls_refused_are_refused() -> None:
     for key in keys:
         with pytest.raises(SpecError, match=key):
             parse_spec({**NEEDED, "model": {"name": "some/model", "engine": {key: "x"}}}, source="test")
+
+
+def test_a_piece_of_a_line_is_not_what_a_command_prints() -> None:
+    said = "tickets  All 3 documents\n2 rows  \n"
+    shown = Command("recordmill run", 0, ("All 3 documents", "2 rows", "tickets ...documents", "tickets  ..."))
+    assert shown.not_shown_by(said) == ["All 3 documents"]
 
 
 @pytest.mark.parametrize("page", PAGES)
