@@ -50,7 +50,7 @@ OBJECT_STORE_BYTES = 256 * 1024 * 1024
 
 
 @contextmanager
-def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Iterator[bool]:
+def ray_connection(address: str | None) -> Iterator[bool]:
     """Connects to a cluster, or starts one on this machine; yields whether it is this machine's own.
 
     Args:
@@ -60,7 +60,7 @@ def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Itera
         ClusterError: there is no cluster at the address, or none could be started.
     """
     is_local = address is None
-    options: dict[str, Any] = {"log_to_driver": log_to_driver, "logging_level": logging.WARNING}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
     if is_local:
         options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     try:
