@@ -252,6 +252,9 @@ def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None
         logger.error("run=%s the report could not be written: %s", prepared.job.spec.name, raised)
         error = error or raised
         exit_code = exit_code or RESUMABLE_EXIT
+        # The entry may say 0 by now.
+        with contextlib.suppress(StorageError):
+            log.ended(exit_code, error.message)
     return RunResult(exit_code, error, report, prefix)
 
 
