@@ -22,6 +22,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
 from pipeline.core.sections import ClusterSpec, LimitsSpec
 from pipeline.run.capacity import engines_that_fit, missing, need_of
+from pipeline.run.last_words import last_words
 from pipeline.run.messages import (
     Event,
     Failed,
@@ -79,6 +80,8 @@ class _Actor:
     handle: Any
     places: PlacementGroup | None = None
     """Of the engine's ranks, where it has several."""
+    machine: str = "a machine that is not known"
+    """Where it has its place."""
     is_ready: bool = False
     documents: dict[str, int] = field(default_factory=dict)
     """Of each task that it holds, those done, as last heard."""
@@ -204,16 +207,21 @@ class RayCluster:
         call = self._calls.pop(reference, None)
         if call is None:
             return None
+        machine = self._actors[call.worker_id].machine
         try:
             answer = ray.get(reference, timeout=GET_S)
         except ray.exceptions.RayTaskError as error:
             return self._gave_out(call, ClusterError(f"worker {call.worker_id}: {_first_line(error.cause)}"))
         except ray.exceptions.OutOfMemoryError:
-            return self._gave_out(call, EngineDeadError("the worker's machine ran out of memory"), is_memory=True)
+            return self._gave_out(
+                call, EngineDeadError(f"the worker's machine, {machine}, ran out of memory"), is_memory=True
+            )
         except ray.exceptions.RayActorError as error:
-            return self._gave_out(call, EngineDeadError("the worker died"), is_preempted=bool(error.preempted))
+            died = EngineDeadError(f"the worker on {machine} died: {last_words(error, is_local=self._is_local)}")
+            return self._gave_out(call, died, is_preempted=bool(error.preempted))
         except ray.exceptions.RayError as error:
-            return self._gave_out(call, ClusterError(f"Ray lost an answer: {type(error).__name__}"))
+            words = last_words(error, is_local=self._is_local)
+            return self._gave_out(call, ClusterError(f"Ray lost an answer of the worker on {machine}: {words}"))
         return self._said(call, answer)
 
     def _said(self, call: _Call, answer: object) -> Event | None:
@@ -228,7 +236,8 @@ class RayCluster:
             case "hello":
                 deadline = time.monotonic() + self._limits.engine_start_s + START_GRACE_S
                 self._calls[actor.handle.start.remote(self._guide)] = _Call(call.worker_id, "start", "", deadline)
-                return Placed(call.worker_id)
+                actor.machine = str(answer)
+                return Placed(call.worker_id, actor.machine)
             case "start":
                 if isinstance(answer, RecordmillError):
                     return self._gave_out(call, answer)
@@ -265,10 +274,12 @@ class RayCluster:
                     self.kill(call.worker_id)
                     events.append(Unplaced(call.worker_id, reason))
                 case "start":
-                    error = EngineStartError(f"the engine was not ready after {self._limits.engine_start_s:g} s")
-                    events.append(self._gave_out(call, error))
+                    late = EngineStartError(f"the engine was not ready after {self._limits.engine_start_s:g} s")
+                    events.append(self._gave_out(call, late))
                 case _:
-                    events.append(self._gave_out(call, EngineDeadError("the worker does not answer any more")))
+                    machine = self._actors[call.worker_id].machine
+                    error = EngineDeadError(f"the worker on {machine} does not answer any more")
+                    events.append(self._gave_out(call, error))
         return events
 
 

@@ -79,6 +79,8 @@ class Placed:
     """A worker that was asked for has found room, and starts its engine."""
 
     worker_id: str
+    machine: str
+    """Its address and the worker's process there, for people."""
 
 
 @dataclass(frozen=True, slots=True)

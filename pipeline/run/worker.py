@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ray.util import get_node_ip_address
+
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
@@ -52,9 +54,9 @@ class Worker:
         self._engine: MeteredEngine | None = None
         self._lanes: Lanes | None = None
 
-    async def hello(self) -> int:
-        """Says that the worker has a place on some machine: its process id."""
-        return os.getpid()
+    async def hello(self) -> str:
+        """Says that the worker has a place, and where: the machine's address, and the process there."""
+        return f"{get_node_ip_address()} (process {os.getpid()})"
 
     async def start(self, guide: Any) -> str | RecordmillError:
         """Starts the engine; returns its name, or why it does not start.
