@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from pipeline.run.messages import (
 from pipeline.run.task import Assignment
 from pipeline.run.worker import Worker
 
-__all__ = ["RayCluster", "ray_connection"]
+__all__ = ["RayCluster", "folder_of_workers", "ray_connection"]
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,15 @@ def ray_connection(address: str | None) -> Iterator[bool]:
         yield is_local
     finally:
         ray.shutdown()
+
+
+def folder_of_workers(base: Path) -> str:
+    """Where a worker finds the job's folder: at the same path as the driver, or in its machine's copy.
+
+    Ray makes copies where the job has a working directory to send (`ray job submit --working-dir`); a worker of such a
+    job works in its machine's.  Without one, a worker works wherever its machine's Ray was started.
+    """
+    return "." if ray.get_runtime_context().runtime_env.get("working_dir") else str(base.resolve())
 
 
 @dataclass(slots=True)

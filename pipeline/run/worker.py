@@ -20,7 +20,7 @@ from typing import Any
 
 from ray.util import get_node_ip_address
 
-from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
+from pipeline.core.errors import EngineDeadError, EngineError, RecordImportError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
@@ -28,6 +28,7 @@ from pipeline.report.use import EngineUse
 from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Commit, Committer
 from pipeline.run.extract import Extractor
+from pipeline.run.fingerprint import schema_digest
 from pipeline.run.guidance import guidance_of
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
@@ -78,6 +79,11 @@ class Worker:
         setup, spec = self._setup, self._setup.spec
         record = load_record(spec.record, Path(setup.base))
         schema = record.model_json_schema()
+        if schema_digest(schema) != setup.record_digest:
+            raise RecordImportError(
+                f"record {spec.record!r} on {get_node_ip_address()} is not the class that the driver has imported: its "
+                f"JSON Schema is another; it comes from {sys.modules[record.__module__].__file__}"
+            )
         paths: dict[str, str] = {}
         guide = None
         if setup.guide_fingerprint is not None:
