@@ -264,7 +264,7 @@ def _errors_page() -> str:
             [
                 ("0", "Complete: every document has its outcome."),
                 ("1", "It ran, but not every document has an outcome, or a limit stopped it."),
-                ("2", "The job spec, or a check before any engine was started."),
+                ("2", "The job spec, a check before the start, or no engine could start with these settings. Mend it."),
                 ("3", "The cluster or the storage gave out. Submit again to go on."),
                 ("130", "It was interrupted. Submit again to go on."),
             ],

@@ -45,7 +45,8 @@ def run_command(arguments: Sequence[str] | None) -> int:
     """Runs one command line.
 
     Returns:
-        0 complete; 1 ran but incomplete; 2 bad job spec, usage or preflight; 3 resumable; 130 interrupted.
+        0 complete; 1 ran but incomplete; 2 bad job spec, usage, preflight or engine settings; 3 resumable;
+        130 interrupted.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     for noisy in ("aiobotocore", "botocore", "fsspec", "s3fs", "urllib3", "httpx", "numba", "asyncio"):

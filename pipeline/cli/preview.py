@@ -21,7 +21,9 @@ from pipeline.run.in_process import OnExtracted
 __all__ = ["extraction_bar", "register"]
 
 Count = Annotated[int, typer.Option("-n", "--documents", min=1, help="How many documents, spread over the input.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page as well.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", dir_okay=False, help="Write an HTML page as well.")
+]
 DocumentId = Annotated[str | None, typer.Option("--document", metavar="ID", help="This document alone.")]
 
 

@@ -174,7 +174,9 @@ def _shared(found: SharedIds) -> Iterator[str]:
 def export(
     prefix: Prefix,
     to: Annotated[ExportFormat, typer.Option(help="The format.")] = ExportFormat.PARQUET,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; by default standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", dir_okay=False, help="The file; by default standard output.")
+    ] = None,
     delta: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Append to this Delta table instead, once; `s3://` or a path.")
     ] = None,

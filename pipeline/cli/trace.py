@@ -15,7 +15,7 @@ from pipeline.cli.specs import Json, Set, SpecPath, load_spec
 __all__ = ["register"]
 
 Document = Annotated[str, typer.Option("--document", metavar="ID", help="The document's id.")]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", dir_okay=False, help="The page.")]
 WithUnguided = Annotated[
     bool, typer.Option("--unguided/--no-unguided", help="Answer the same prompt without a guide as well.")
 ]

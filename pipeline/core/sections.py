@@ -29,6 +29,7 @@ __all__ = [
     "S3Spec",
     "Section",
     "TruncationSpec",
+    "absolute",
     "checked_uri",
     "placed",
 ]
@@ -60,6 +61,14 @@ def checked_uri(uri: str) -> str:
     if parts.scheme == "s3" and not parts.netloc:
         raise ValueError(f"{uri!r} names no bucket")
     return uri
+
+
+def absolute(uri: str) -> str:
+    """The same place whatever the working directory is; one that is so already stays as it is spelt."""
+    path = uri.removeprefix("file://")
+    if uri.startswith("s3://") or os.path.isabs(path):
+        return uri
+    return os.path.abspath(path) + ("/" if path.endswith("/") else "")
 
 
 def placed(uri: str) -> str:

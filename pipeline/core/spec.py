@@ -24,6 +24,7 @@ from pipeline.core.sections import (
     S3Spec,
     Section,
     TruncationSpec,
+    absolute,
     placed,
 )
 from pipeline.core.suggest import meant_key
@@ -82,6 +83,17 @@ class JobSpec(Section):
                 "use reject or salvage"
             )
         return self
+
+    def with_absolute_uris(self) -> Self:
+        """The same job, whose local input and output are the same places in every process of a run."""
+        uri = self.input.uri
+        places = absolute(uri) if isinstance(uri, str) else tuple(map(absolute, uri))
+        return self.model_copy(
+            update={
+                "input": self.input.model_copy(update={"uri": places}),
+                "output": self.output.model_copy(update={"uri": absolute(self.output.uri)}),
+            }
+        )
 
     def effective(self) -> dict[str, Any]:
         """The whole spec with its defaults, as JSON values.  It holds no secret: none can be written into a spec."""

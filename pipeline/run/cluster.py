@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, EngineStartError, RecordmillError
 from pipeline.core.sections import ClusterSpec, LimitsSpec
 from pipeline.run.capacity import engines_that_fit, missing, need_of
+from pipeline.run.last_words import last_words
 from pipeline.run.messages import (
     Event,
     Failed,
@@ -37,7 +39,7 @@ from pipeline.run.messages import (
 from pipeline.run.task import Assignment
 from pipeline.run.worker import Worker
 
-__all__ = ["RayCluster", "ray_connection"]
+__all__ = ["RayCluster", "folder_of_workers", "ray_connection"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ OBJECT_STORE_BYTES = 256 * 1024 * 1024
 
 
 @contextmanager
-def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Iterator[bool]:
+def ray_connection(address: str | None) -> Iterator[bool]:
     """Connects to a cluster, or starts one on this machine; yields whether it is this machine's own.
 
     Args:
@@ -60,7 +62,7 @@ def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Itera
         ClusterError: there is no cluster at the address, or none could be started.
     """
     is_local = address is None
-    options: dict[str, Any] = {"log_to_driver": log_to_driver, "logging_level": logging.WARNING}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
     if is_local:
         options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     try:
@@ -74,11 +76,22 @@ def ray_connection(address: str | None, *, log_to_driver: bool = False) -> Itera
         ray.shutdown()
 
 
+def folder_of_workers(base: Path) -> str:
+    """Where a worker finds the job's folder: at the same path as the driver, or in its machine's copy.
+
+    Ray makes copies where the job has a working directory to send (`ray job submit --working-dir`); a worker of such a
+    job works in its machine's.  Without one, a worker works wherever its machine's Ray was started.
+    """
+    return "." if ray.get_runtime_context().runtime_env.get("working_dir") else str(base.resolve())
+
+
 @dataclass(slots=True)
 class _Actor:
     handle: Any
     places: PlacementGroup | None = None
     """Of the engine's ranks, where it has several."""
+    machine: str = "a machine that is not known"
+    """Where it has its place."""
     is_ready: bool = False
     documents: dict[str, int] = field(default_factory=dict)
     """Of each task that it holds, those done, as last heard."""
@@ -204,16 +217,21 @@ class RayCluster:
         call = self._calls.pop(reference, None)
         if call is None:
             return None
+        machine = self._actors[call.worker_id].machine
         try:
             answer = ray.get(reference, timeout=GET_S)
         except ray.exceptions.RayTaskError as error:
             return self._gave_out(call, ClusterError(f"worker {call.worker_id}: {_first_line(error.cause)}"))
         except ray.exceptions.OutOfMemoryError:
-            return self._gave_out(call, EngineDeadError("the worker's machine ran out of memory"), is_memory=True)
+            return self._gave_out(
+                call, EngineDeadError(f"the worker's machine, {machine}, ran out of memory"), is_memory=True
+            )
         except ray.exceptions.RayActorError as error:
-            return self._gave_out(call, EngineDeadError("the worker died"), is_preempted=bool(error.preempted))
+            died = EngineDeadError(f"the worker on {machine} died: {last_words(error, is_local=self._is_local)}")
+            return self._gave_out(call, died, is_preempted=bool(error.preempted))
         except ray.exceptions.RayError as error:
-            return self._gave_out(call, ClusterError(f"Ray lost an answer: {type(error).__name__}"))
+            words = last_words(error, is_local=self._is_local)
+            return self._gave_out(call, ClusterError(f"Ray lost an answer of the worker on {machine}: {words}"))
         return self._said(call, answer)
 
     def _said(self, call: _Call, answer: object) -> Event | None:
@@ -228,7 +246,8 @@ class RayCluster:
             case "hello":
                 deadline = time.monotonic() + self._limits.engine_start_s + START_GRACE_S
                 self._calls[actor.handle.start.remote(self._guide)] = _Call(call.worker_id, "start", "", deadline)
-                return Placed(call.worker_id)
+                actor.machine = str(answer)
+                return Placed(call.worker_id, actor.machine)
             case "start":
                 if isinstance(answer, RecordmillError):
                     return self._gave_out(call, answer)
@@ -265,10 +284,12 @@ class RayCluster:
                     self.kill(call.worker_id)
                     events.append(Unplaced(call.worker_id, reason))
                 case "start":
-                    error = EngineStartError(f"the engine was not ready after {self._limits.engine_start_s:g} s")
-                    events.append(self._gave_out(call, error))
+                    late = EngineStartError(f"the engine was not ready after {self._limits.engine_start_s:g} s")
+                    events.append(self._gave_out(call, late))
                 case _:
-                    events.append(self._gave_out(call, EngineDeadError("the worker does not answer any more")))
+                    machine = self._actors[call.worker_id].machine
+                    error = EngineDeadError(f"the worker on {machine} does not answer any more")
+                    events.append(self._gave_out(call, error))
         return events
 
 

@@ -171,6 +171,7 @@ class Driver:
         match event:
             case Placed():
                 self._coming.add(event.worker_id)
+                logger.info("run=%s worker=%s placed on %s", self._run, event.worker_id, event.machine)
             case WorkerReady():
                 self._coming.discard(event.worker_id)
                 self._fleet.started()

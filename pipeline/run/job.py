@@ -26,6 +26,7 @@ from pipeline.report.write import build_report, write_report
 from pipeline.run.dispatch import Dispatcher
 from pipeline.run.driver import Driver, StopFlag
 from pipeline.run.engines import start_engine
+from pipeline.run.fingerprint import schema_digest
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import EngineFactory, Setup
@@ -69,7 +70,8 @@ def run(
 
     Args:
         spec: the job.
-        base: its folder: record classes and templates are looked for there.
+        base: its folder: record classes and templates are looked for there.  Each machine has it at the same path, or
+            a copy that Ray made for the job.
         address: a Ray address, `auto` inside `ray job submit`; None starts a cluster on this machine.
         progress: told of the state about twice a second; by default it goes to the log.
         engine_factory: starts the engine in each worker; picklable by name.
@@ -79,7 +81,7 @@ def run(
     """
     report_to = LogProgress() if progress is None else progress
     report_to(Snapshot("preflight"))
-    prepared = prepare(spec, base)
+    prepared = prepare(spec.with_absolute_uris(), base)
     report_to(Snapshot("plan"))
     log = SubmissionLog(prepared.store, prepared.layout)
     prepared = _planned(prepared, log.submission_id)
@@ -154,12 +156,13 @@ def _work(
         prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=log.submission_id)
     progress(_snapshot("start", ledger))
     with _ray(spec.name, address, log) as (is_local, stop):
-        from pipeline.run.cluster import RayCluster
+        from pipeline.run.cluster import RayCluster, folder_of_workers
         from pipeline.run.metrics import with_metrics
 
         setup = Setup(
             spec,
-            str(base.resolve()) if is_local else ".",
+            folder_of_workers(base),
+            schema_digest(prepared.job.schema),
             prepared.job.template,
             prepared.stored.plan.fingerprint,
             None if guide is None else guide.fingerprint,
@@ -252,6 +255,9 @@ def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None
         logger.error("run=%s the report could not be written: %s", prepared.job.spec.name, raised)
         error = error or raised
         exit_code = exit_code or RESUMABLE_EXIT
+        # The entry may say 0 by now.
+        with contextlib.suppress(StorageError):
+            log.ended(exit_code, error.message)
     return RunResult(exit_code, error, report, prefix)
 
 

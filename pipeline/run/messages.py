@@ -48,6 +48,8 @@ class Setup:
     spec: JobSpec
     base: str
     """The job's folder, where the machine has it."""
+    record_digest: str
+    """Of the record model's JSON Schema, by which a worker knows that it has imported another class."""
     template: str | None
     """The prompt template's text."""
     fingerprint: str
@@ -79,6 +81,8 @@ class Placed:
     """A worker that was asked for has found room, and starts its engine."""
 
     worker_id: str
+    machine: str
+    """Its address and the worker's process there, for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
+from ray.util import get_node_ip_address
+
+from pipeline.core.errors import EngineDeadError, EngineError, RecordImportError, RecordmillError
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
@@ -26,6 +28,7 @@ from pipeline.report.use import EngineUse
 from pipeline.run.attempt import Lanes, ShardWork
 from pipeline.run.commit import Commit, Committer
 from pipeline.run.extract import Extractor
+from pipeline.run.fingerprint import schema_digest
 from pipeline.run.guidance import guidance_of
 from pipeline.run.loop_watch import LoopWatch
 from pipeline.run.messages import EngineContext, Setup, Summary
@@ -52,9 +55,9 @@ class Worker:
         self._engine: MeteredEngine | None = None
         self._lanes: Lanes | None = None
 
-    async def hello(self) -> int:
-        """Says that the worker has a place on some machine: its process id."""
-        return os.getpid()
+    async def hello(self) -> str:
+        """Says that the worker has a place, and where: the machine's address, and the process there."""
+        return f"{get_node_ip_address()} (process {os.getpid()})"
 
     async def start(self, guide: Any) -> str | RecordmillError:
         """Starts the engine; returns its name, or why it does not start.
@@ -76,6 +79,11 @@ class Worker:
         setup, spec = self._setup, self._setup.spec
         record = load_record(spec.record, Path(setup.base))
         schema = record.model_json_schema()
+        if schema_digest(schema) != setup.record_digest:
+            raise RecordImportError(
+                f"record {spec.record!r} on {get_node_ip_address()} is not the class that the driver has imported: its "
+                f"JSON Schema is another; it comes from {sys.modules[record.__module__].__file__}"
+            )
         paths: dict[str, str] = {}
         guide = None
         if setup.guide_fingerprint is not None:

@@ -19,7 +19,7 @@ from pipeline.run.engines import start_engine
 from pipeline.run.messages import EngineContext
 from pipeline.storage.s3 import Patience
 
-__all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "gathered", "hungry", "impatient", "obedient"]
+__all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "dying", "gathered", "hungry", "impatient", "obedient"]
 
 T = TypeVar("T", bound=ScriptedEngine)
 
@@ -77,6 +77,11 @@ class _Gathered(ScriptedEngine):
             while len(list(self.folder.iterdir())) < self.engines:
                 await asyncio.sleep(0.05)
         return await super().generate(request)
+
+
+async def dying(context: EngineContext) -> Engine:
+    """Takes its worker's process with it."""
+    os._exit(1)
 
 
 async def hungry(context: EngineContext) -> Engine:

@@ -206,6 +206,19 @@ def test_a_job_that_cannot_be_read_ends_with_exit_code_2(head: Head, places: lis
     assert (job["status"], job["driver_exit_code"]) == ("FAILED", 2), job["message"]
 
 
+def test_workers_of_a_job_that_sent_its_folder_look_into_their_own_copy(head: Head) -> None:
+    """Fails when they are told the path of the driver's copy, which another machine need not have."""
+    lines = (
+        "from pathlib import Path",
+        "from pipeline.run.cluster import folder_of_workers, ray_connection",
+        "with ray_connection('auto'): print('folder', repr(folder_of_workers(Path.cwd())))",
+    )
+    where = ("--address", head.dashboard, "--working-dir", ".")
+    done = head.ray("job", "submit", *where, "--", "python", "-c", "\n".join(lines))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "folder '.'" in done.stdout
+
+
 def test_the_job_server_turns_away_who_has_no_token(head: Head) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"{head.dashboard}/api/jobs/", timeout=30)

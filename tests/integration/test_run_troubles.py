@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ from pipeline.core.errors import StorageAccessError
 from pipeline.run.job import run
 from pipeline.run.progress import Snapshot
 from pipeline.run.verify import verify
+from tests.faults.engines import dying
 from tests.faults.proxy import FaultProxy, Rule
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
@@ -119,6 +122,22 @@ def test_a_store_that_stays_away_ends_the_run_resumable(
     proxy.rules = []
     assert run(spec, base=ROOT, address=cluster.address).exit_code == 0
     assert_each_once(spec, [row["document_id"] for row in documents(40)])
+
+
+def test_workers_that_die_are_told_with_their_machine_their_cause_and_where_to_look(
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(40))
+    spec = job(s3_bucket, s3_server.endpoint_url, cluster={"engines": 1})
+    with caplog.at_level(logging.INFO, "pipeline.run.driver"):
+        result = run(spec, base=ROOT, address=cluster.address, engine_factory=dying)
+    assert result.exit_code == 3
+    machine = re.search(r"worker=w\d+ placed on (\S+ \(process \d+\))", caplog.text)
+    assert machine is not None
+    said = str(result.error)
+    assert re.search(r"the worker on [\d.]+ \(process \d+\) died: The actor is dead because its worker process", said)
+    assert "connection error" in said
+    assert re.search(r"`ray logs actor --id [0-9a-f]+ --err` shows more", said)
 
 
 def test_wrong_keys_are_found_before_an_engine_starts(

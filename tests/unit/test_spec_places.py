@@ -1,4 +1,4 @@
-"""Input and output do not hold each other, however their places are spelt."""
+"""Input and output are the same places in every process, and do not hold each other, however they are spelt."""
 
 from __future__ import annotations
 
@@ -63,3 +63,27 @@ def test_beside_each_other_is_fine(source: str, output: str) -> None:
 def test_a_pattern_that_is_none_is_said_so() -> None:
     with pytest.raises(SpecError, match=r"docs/\*\*\.parquet.*is no pattern"):
         _spec("s3://b/docs/**.parquet", "s3://b/out/")
+
+
+@pytest.mark.parametrize(
+    ("spelt", "expected"),
+    [
+        ("documents/", "{here}/documents/"),
+        ("./documents/*.jsonl", "{here}/documents/*.jsonl"),
+        ("/data/documents/", "/data/documents/"),
+        ("file:///data/documents/", "file:///data/documents/"),
+        ("s3://b/in/", "s3://b/in/"),
+        (["documents/", "/data/more"], ("{here}/documents/", "/data/more")),
+    ],
+)
+def test_local_places_can_be_named_from_the_root(
+    spelt: Any, expected: str | tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    raw = {"name": "t", "input": {"uri": spelt}, "record": "a:B", "model": {"name": "m"}, "output": {"uri": "out/"}}
+    spec = parse_spec(raw, source="t").with_absolute_uris()
+    filled = [item.format(here=tmp_path) for item in ((expected,) if isinstance(expected, str) else expected)]
+    assert spec.input.uris == tuple(filled)
+    assert spec.output.uri == f"{tmp_path}/out/"
+    monkeypatch.chdir("/")
+    assert spec.with_absolute_uris() == spec

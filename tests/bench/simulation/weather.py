@@ -143,7 +143,7 @@ class WeatherCluster:
     def _happened(self, what: str, worker_id: str, task: Task | None) -> Event:
         engine = self._engines[worker_id]
         if what == "placed":
-            return Placed(worker_id)
+            return Placed(worker_id, "simulated")
         if what == "ready":
             engine.ready_at = engine.busy_until = self.now
             return WorkerReady(worker_id, "simulated")

@@ -53,6 +53,12 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytes
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_is_no_file_to_export_to(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(_run(tmp_path, parts=2)), "-o", place]) == 2
+    assert f"'{place}' is a directory" in capsys.readouterr().err
+
+
 def test_a_delta_table_has_a_run_once_however_its_prefix_is_spelt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

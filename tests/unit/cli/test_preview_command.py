@@ -55,6 +55,22 @@ def test_the_page_holds_every_document_escaped(folder: Path, say: Say) -> None:
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
 
 
+@pytest.mark.parametrize("place", [".", "/", "in"])
+def test_a_folder_for_the_page_is_refused_before_an_engine_starts(
+    place: str, folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pipeline.run.preview.preview")
+    monkeypatch.delattr("pipeline.run.trace.trace")
+    for command in (
+        ("preview", "--html"),
+        ("trace", "--document", "d007", "--out"),
+        ("trace", "--document", "d007", "-o"),
+    ):
+        refused = say(command[0], "job.yaml", *command[1:], place)
+        assert refused.code == 2
+        assert f"'{place}' is a directory" in refused.err
+
+
 @pytest.mark.parametrize("kind", ["text", "parquet", "glob", "list", "partitioned"])
 def test_every_kind_of_input_is_read(kind: str, folder: Path, say: Say) -> None:
     rows = [{"document_id": f"p{number}", "text": f"note {number} here", "extra": number} for number in range(4)]

@@ -95,7 +95,7 @@ class SimulatedCluster:
         else:
             self.queues[worker_id] = []
             self.busy_until[worker_id] = self.now
-            self._at(self.now, worker_id, lambda: Placed(worker_id))
+            self._at(self.now, worker_id, lambda: Placed(worker_id, "simulated"))
             self._at(self.now + self.start_s, worker_id, lambda: WorkerReady(worker_id, "simulated"))
         return worker_id
 

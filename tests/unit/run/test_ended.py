@@ -1,0 +1,43 @@
+"""How a submission ended is written down as the process says it, also where its report cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipeline.core.errors import StorageError
+from pipeline.core.spec import parse_spec
+from pipeline.run.job import _ended
+from pipeline.run.plan import write_plan
+from pipeline.run.preflight import Prepared, prepare
+from pipeline.run.submission import SubmissionLog
+
+
+def _prepared(folder: Path) -> Prepared:
+    """A job over one document, with its plan written."""
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text('{"document_id": "a", "text": "note 1 of some"}\n')
+    raw = {
+        "name": "notes",
+        "input": {"uri": str(folder / "in")},
+        "record": "tests.integration.scripted:Note",
+        "model": {"name": "scripted"},
+        "output": {"uri": str(folder / "run")},
+    }
+    prepared = prepare(parse_spec(raw, source="test"), folder)
+    write_plan(prepared.store, prepared.layout, prepared.stored, attempt="a")
+    return prepared
+
+
+def test_a_report_that_cannot_be_written_stands_in_the_submissions_entry_with_the_exit_code(tmp_path: Path) -> None:
+    """Fails when the entry keeps the exit code 0 of a process that exited with 3."""
+    prepared = _prepared(tmp_path)
+    log = SubmissionLog(prepared.store, prepared.layout)
+    log.started(prepared.stored.plan.fingerprint, shards_pending=1)
+    (tmp_path / "run" / "report").write_text("where the folder of the report would be")
+    result = _ended(prepared, log, None)
+    assert result.exit_code == 3
+    assert isinstance(result.error, StorageError)
+    [entry] = (tmp_path / "run" / "_run" / "submissions").iterdir()
+    written = json.loads(entry.read_text())
+    assert (written["exit_code"], written["reason"]) == (3, result.error.message)
