@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -32,6 +32,10 @@ class LocalStore:
     two attempts with equal bytes need not be told apart.  Times and sizes stand in for an ETag.
     """
 
+    def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        with _mapped("list", prefix):
+            return _listed(_walk(_path(prefix)))
+
     def list(self, uri: str) -> list[ObjectInfo]:
         path = _path(uri)
         with _mapped("list", uri):
@@ -39,13 +43,8 @@ class LocalStore:
                 return [_info(path)]
             if is_glob(path):
                 matches = glob_matcher(path)
-                found = [name for name in _walk(os.path.dirname(glob_root(path))) if matches(name)]
-            else:
-                found = _walk(path)
-            for name in found:
-                if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
-                    raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
-            return [_info(name) for name in _without_doubles(found)]
+                return _listed(name for name in _walk(os.path.dirname(glob_root(path))) if matches(name))
+            return _listed(_walk(path))
 
     def head(self, uri: str) -> ObjectInfo | None:
         path = _path(uri)
@@ -152,6 +151,14 @@ def _walk(root: str) -> list[str]:
             folders[:] = [name for name in folders if name not in back]
         found += [os.path.join(folder, name) for name in names if not name.startswith(_LEFTOVER)]
     return found
+
+
+def _listed(found: Iterable[str]) -> list[ObjectInfo]:
+    names = list(found)
+    for name in names:
+        if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
+            raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
+    return [_info(name) for name in _without_doubles(names)]
 
 
 def _real_folders(root: str, folder: str) -> set[str]:
