@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
-from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.core.globs import glob_matcher, glob_root, is_glob, is_hidden
 from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ class LocalStore:
     """
 
     def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        path = _path(prefix)
         with _mapped("list", prefix):
-            return _listed(_walk(_path(prefix)))
+            return _listed(path, _walk(path))
 
     def list(self, uri: str) -> list[ObjectInfo]:
         path = _path(uri)
@@ -42,9 +43,9 @@ class LocalStore:
             if os.path.isfile(path):
                 return [_info(path)]
             if is_glob(path):
-                matches = glob_matcher(path)
-                return _listed(name for name in _walk(os.path.dirname(glob_root(path))) if matches(name))
-            return _listed(_walk(path))
+                matches, root = glob_matcher(path), os.path.dirname(glob_root(path))
+                return _listed(root, (name for name in _walk(root) if matches(name)))
+            return _listed(path, _walk(path))
 
     def head(self, uri: str) -> ObjectInfo | None:
         path = _path(uri)
@@ -153,12 +154,23 @@ def _walk(root: str) -> list[str]:
     return found
 
 
-def _listed(found: Iterable[str]) -> list[ObjectInfo]:
+def _listed(root: str, found: Iterable[str]) -> list[ObjectInfo]:
     names = list(found)
     for name in names:
         if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
             raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
-    return [_info(name) for name in _without_doubles(names)]
+    infos = (_standing(root, name) for name in _without_doubles(names))
+    return [info for info in infos if info is not None]
+
+
+def _standing(root: str, path: str) -> ObjectInfo | None:
+    """The file; None where it has gone since its folder was read, or is hidden and a link to nothing (Emacs' locks)."""
+    try:
+        return _info(path)
+    except FileNotFoundError:
+        if os.path.islink(path) and not is_hidden(path.removeprefix(root)):
+            raise InputError(f"{path} is a link to a file that is not there; mend the link or remove it") from None
+        return None
 
 
 def _real_folders(root: str, folder: str) -> set[str]:

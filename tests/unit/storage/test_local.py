@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,3 +99,33 @@ def test_a_name_that_is_no_utf_8_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "caf\udce9.parquet").write_bytes(b"1")
     with pytest.raises(InputError, match=r"udce9.parquet.*rename"):
         LocalStore().list(str(tmp_path))
+
+
+def test_a_link_to_nothing_is_named_unless_it_is_hidden(tmp_path: Path) -> None:
+    """Fails when a lock of an editor, or a linked interpreter in a hidden folder, makes a whole input unlistable."""
+    root = tmp_path / ".cache" / "docs"
+    (root / ".venv").mkdir(parents=True)
+    (root / "a.txt").write_bytes(b"a")
+    for name in (".#a.txt", ".venv/python", "_lock"):
+        (root / name).symlink_to("nowhere")
+    for asked in (str(root), f"{root}/**/*"):
+        assert [item.uri for item in LocalStore().list(asked)] == [str(root / "a.txt")]
+    (root / "b.txt").symlink_to("nowhere")
+    for asked in (str(root), f"{root}/*.txt"):
+        with pytest.raises(InputError, match=r"b\.txt is a link to a file that is not there"):
+            LocalStore().list(asked)
+    assert [item.uri for item in LocalStore().list(f"{root}/a*")] == [str(root / "a.txt")]
+
+
+def test_a_file_that_goes_while_its_folder_is_listed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"a")
+    stat = os.stat
+
+    def gone(path: str, **options: Any) -> os.stat_result:
+        return stat(f"{path}.gone" if str(path).endswith("b.txt") else path, **options)
+
+    monkeypatch.setattr(os, "stat", gone)
+    assert [item.uri for item in LocalStore().list(str(tmp_path))] == [str(tmp_path / "a.txt")]
