@@ -30,6 +30,7 @@ __all__ = [
     "Section",
     "TruncationSpec",
     "checked_uri",
+    "local_path",
     "placed",
 ]
 
@@ -55,6 +56,10 @@ def checked_uri(uri: str) -> str:
     parts = urlsplit(uri)
     if parts.scheme not in ("s3", "file", ""):
         raise ValueError(f"{uri!r} has scheme {parts.scheme!r}; use s3://bucket/prefix/ or a local path")
+    if parts.scheme == "file" and not uri.startswith("file:///"):
+        raise ValueError(
+            f"{uri!r} names no file of this machine; write file:/// and the path from the root, or the path"
+        )
     if "@" in parts.netloc:
         raise ValueError("credentials do not belong in a URI; use the environment, a role or a mounted secret")
     if parts.scheme == "s3" and not parts.netloc:
@@ -64,9 +69,12 @@ def checked_uri(uri: str) -> str:
 
 def placed(uri: str) -> str:
     """The same place always spelt alike, and ending in a slash; for telling whether one holds another."""
-    parts = urlsplit(uri)
-    place = uri if parts.scheme == "s3" else os.path.abspath(parts.path if parts.scheme == "file" else uri)
-    return place.rstrip("/") + "/"
+    return (uri if uri.startswith("s3://") else local_path(uri)).rstrip("/") + "/"
+
+
+def local_path(uri: str) -> str:
+    """The path, from the root, that names a file or folder here; `file://` before it says nothing more."""
+    return os.path.abspath(uri.removeprefix("file://"))
 
 
 Uri = Annotated[str, Field(min_length=1)]

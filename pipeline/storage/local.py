@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob, is_hidden
+from pipeline.core.sections import local_path
 from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _sync_folder(path: str) -> None:
 def _path(uri: str) -> str:
     if uri.startswith("s3://"):
         raise StorageNotFoundError(f"{uri} is not a local path; one job reads from one kind of store")
-    return os.path.abspath(uri.removeprefix("file://"))
+    return local_path(uri)
 
 
 def _walk(root: str) -> list[str]:

@@ -25,6 +25,7 @@ def _spec(source: Any, output: str) -> None:
         ("documents/", "{here}/documents/out/"),
         ("{here}/documents/", "documents/out"),
         ("file://{here}/documents/", "documents/out"),
+        ("file://{here}/a#1/", "a#1/out"),
         ("documents/*.parquet", "./documents/out"),
         (["other/", "documents/"], "./documents/out"),
         ("s3://b/in/", "s3://b/in/out/"),
@@ -63,3 +64,11 @@ def test_beside_each_other_is_fine(source: str, output: str) -> None:
 def test_a_pattern_that_is_none_is_said_so() -> None:
     with pytest.raises(SpecError, match=r"docs/\*\*\.parquet.*is no pattern"):
         _spec("s3://b/docs/**.parquet", "s3://b/out/")
+
+
+@pytest.mark.parametrize("uri", ["file://data/in/", "file://localhost/data/", "file:/data/", "FILE:///data/"])
+def test_a_file_uri_that_is_no_path_from_the_root_is_refused(uri: str) -> None:
+    """Fails when the store takes it for another place than the comparison does."""
+    for source, output in ((uri, "out/"), ("in/", uri)):
+        with pytest.raises(SpecError, match=r"names no file of this machine; write file:///"):
+            _spec(source, output)
