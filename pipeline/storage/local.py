@@ -5,12 +5,14 @@ A conditional put is a hard link: the name appears with the whole content, or no
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob, is_hidden
@@ -51,7 +53,11 @@ class LocalStore:
     def head(self, uri: str) -> ObjectInfo | None:
         path = _path(uri)
         with _mapped("look at", uri):
-            return _info(path) if os.path.isfile(path) else None
+            # `os.path.isfile` would take a mount that has gone for an object that has.
+            try:
+                return _info(path) if stat.S_ISREG(os.stat(path).st_mode) else None
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def get(self, uri: str) -> bytes:
         with _mapped("read", uri):
@@ -66,7 +72,7 @@ class LocalStore:
             if info.etag != etag:
                 raise UnreadableError(f"{uri} has changed since the run was planned")
         with _mapped("open", uri):
-            return open(path, "rb", buffering=0)
+            return cast(BinaryIO, _Input(path))
 
     def put_if_absent(self, uri: str, data: bytes, *, attempt: str) -> bool:
         path = _path(uri)
@@ -92,6 +98,22 @@ class LocalStore:
 
     def path(self, uri: str) -> str:
         return _path(uri)
+
+
+class _Input(io.FileIO):
+    """A file whose reads raise our errors: what the disk or the mount did is no damage of the file."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        with _mapped("read", str(self.name)):
+            return super().read(-1 if size is None else size)
+
+    def readall(self) -> bytes:
+        with _mapped("read", str(self.name)):
+            return super().readall()
+
+    def readinto(self, buffer: Any, /) -> int:
+        with _mapped("read", str(self.name)):
+            return super().readinto(buffer)
 
 
 @contextmanager
