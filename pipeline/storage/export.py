@@ -73,10 +73,25 @@ def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: BinaryI
 def _jsonl(batches: Iterator[pa.RecordBatch], file: BinaryIO) -> int:
     count = 0
     for batch in batches:
-        for row in batch.to_pylist(maps_as_pydicts="lossy"):
-            file.write(_json(row) + b"\n")
+        for row in zip(*map(_values, batch.columns), strict=True):
+            file.write(_json(dict(zip(batch.schema.names, row, strict=True))) + b"\n")
         count += batch.num_rows
     return count
+
+
+def _values(column: Any) -> list[Any]:
+    """A map is an object; where a key stands twice, which an object cannot hold, a list of pairs."""
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
+    except (KeyError, ValueError):
+        return [_value(value) for value in column]
+
+
+def _value(value: pa.Scalar[Any]) -> Any:
+    try:
+        return value.as_py(maps_as_pydicts="strict")
+    except (KeyError, ValueError):
+        return value.as_py()
 
 
 def _json(value: Any) -> bytes:
@@ -104,8 +119,7 @@ def _flat_type(kind: pa.DataType) -> pa.DataType:
 def _flattened(column: Any, kind: pa.DataType) -> Any:
     if column.type.equals(kind) and not pa.types.is_string(kind):
         return column
-    values = column.to_pylist(maps_as_pydicts="lossy") if pa.types.is_nested(column.type) else column.to_pylist()
-    return pa.array([None if value is None else _cell(value) for value in values], pa.string())
+    return pa.array([None if value is None else _cell(value) for value in _values(column)], pa.string())
 
 
 def _cell(value: Any) -> str:
