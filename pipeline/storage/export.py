@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import enum
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -19,6 +20,8 @@ from pipeline.storage.reader import batches_of
 __all__ = ["ExportFormat", "export_records", "exported_schema"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+"""A column of exact amounts is text, and a number is no formula."""
 
 
 class ExportFormat(enum.StrEnum):
@@ -128,6 +131,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode()
     text = value if isinstance(value, str) else str(value)
-    if isinstance(value, str) and text.startswith(_FORMULA_STARTS):
+    if isinstance(value, str) and text.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text

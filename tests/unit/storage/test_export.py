@@ -21,8 +21,12 @@ HOSTILE = [
     "\t=1",
     "\r=1",
     "\x00=1",
+    "-1.5+2",
+    "-1\n",
+    "+1e5e5",
+    "-\u0661",
 ]
-HARMLESS = ["plain", "a=b", "", 'with "quotes", and\nlines', "'=quoted already"]
+HARMLESS = ["plain", "a=b", "", "-12.50", "+3", "-1E+3", 'with "quotes", and\nlines', "'=quoted already"]
 
 
 def _csv(table: pa.Table) -> list[list[str]]:
