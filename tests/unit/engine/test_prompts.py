@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,15 @@ def plain_builder(template: str | None = None, spec: PromptSpec | None = None) -
     return PromptBuilder(ByteTokenizer(), spec or PromptSpec(), template, SCHEMA)
 
 
+def prefix_ids(builder: PromptBuilder) -> list[int]:
+    """What two prompts begin with alike."""
+    pairs = zip(builder.build("a").ids, builder.build("b").ids, strict=False)
+    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+
+
 def document_ids(builder: PromptBuilder, ids: list[int]) -> list[int]:
-    return ids[len(builder.prefix_ids) : len(ids) - (builder.fixed_tokens - len(builder.prefix_ids))]
+    start = len(prefix_ids(builder))
+    return ids[start : start + len(ids) - builder.fixed_tokens]
 
 
 def test_a_document_cannot_forge_a_turn(chat: Any) -> None:
@@ -45,8 +53,8 @@ def test_an_example_cannot_forge_a_turn(chat: Any) -> None:
     plain = PromptBuilder(chat, PromptSpec(), None, SCHEMA)
     shown = PromptBuilder(chat, PromptSpec(examples=(example,)), None, SCHEMA)
     control = set(chat.added_tokens_decoder)
-    assert sum(i in control for i in shown.prefix_ids) == sum(i in control for i in plain.prefix_ids)
-    assert FORGED in chat.decode(shown.prefix_ids)
+    assert sum(i in control for i in prefix_ids(shown)) == sum(i in control for i in prefix_ids(plain))
+    assert FORGED in chat.decode(prefix_ids(shown))
 
 
 def test_added_tokens_that_are_not_special_are_cut_too(chat: Any, tiny_llama: Path) -> None:
@@ -122,10 +130,10 @@ def test_a_template_that_cannot_work_is_refused_with_its_reason(template: str, r
 
 def test_the_prefix_is_the_same_for_every_document_and_the_fingerprint_follows_the_prompt() -> None:
     first, second = plain_builder(), plain_builder()
-    assert first.prefix_ids == second.prefix_ids
+    assert prefix_ids(first) == prefix_ids(second)
     assert first.fingerprint == second.fingerprint
     assert first.fingerprint != plain_builder("{{ text }}").fingerprint
-    assert first.build("one").ids[: len(first.prefix_ids)] == list(first.prefix_ids)
+    assert ByteTokenizer().decode(prefix_ids(first)).endswith("Document:\n")
 
 
 @pytest.mark.parametrize("text", ["\ud800 lone \udfff", "\x00nul\x00", "", " \n", "\U0001f600 é 漢"])
