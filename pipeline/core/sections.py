@@ -132,7 +132,8 @@ class PromptSpec(Section):
     """How a document becomes a prompt.  Instructions and examples come first, so that the prefix cache serves them."""
 
     template: str | None = None
-    """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`."""
+    """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`, of which
+    texts can be printed and nothing else."""
     system: str | None = None
     """The system message, where the model's chat template has one."""
     examples: tuple[Example, ...] = ()
