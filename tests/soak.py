@@ -218,7 +218,7 @@ class Soak:
     def _look(self, spec: JobSpec, etags: dict[str, set[str]]) -> None:
         """Remembers every version of every part that was ever seen."""
         store = store_of(spec.output.uri, self.server.endpoint_url)
-        for item in store.list(RunLayout(spec.output.uri).parts_prefix):
+        for item in store.list_prefix(RunLayout(spec.output.uri).parts_prefix):
             etags.setdefault(item.uri, set()).add(item.etag)
 
     def _judge(self, spec: JobSpec, planned: list[str], etags: dict[str, set[str]]) -> None:

@@ -65,6 +65,10 @@ class MemoryStore:
         self.calls: list[tuple[Verb, str]] = []
         self._has_conditions = has_conditions
 
+    def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        self._enter("list", prefix)
+        return self._under(prefix)
+
     def list(self, uri: str) -> list[ObjectInfo]:
         self._enter("list", uri)
         if uri in self.objects:
@@ -73,7 +77,7 @@ class MemoryStore:
             matches = glob_matcher(uri)
             found = sorted(name for name in self.objects if matches(name))
         else:
-            found = sorted(name for name in self.objects if name.startswith(uri.rstrip("/") + "/"))
+            return self._under(uri.rstrip("/") + "/")
         return [self._info(name) for name in found]
 
     def head(self, uri: str) -> ObjectInfo | None:
@@ -123,6 +127,9 @@ class MemoryStore:
                     raise trouble.error()
                 return trouble
         return None
+
+    def _under(self, prefix: str) -> list[ObjectInfo]:
+        return [self._info(name) for name in sorted(self.objects) if name.startswith(prefix)]
 
     def _object(self, uri: str) -> _Object:
         if uri not in self.objects:

@@ -1,4 +1,4 @@
-"""Patterns of names, as the input's URIs may be: what a pattern takes."""
+"""What the input's URIs take: which names match a pattern, and which are hidden."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fsspec.utils import glob_translate
 
-__all__ = ["glob_matcher", "glob_root", "is_glob"]
+__all__ = ["glob_matcher", "glob_root", "is_glob", "is_hidden"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -42,3 +42,8 @@ def glob_matcher(pattern: str) -> Callable[[str], bool]:
         return any(regex.match("/".join(parts[:length])) for length in range(len(parts), 0, -1))
 
     return matches
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path below what was asked for is bookkeeping; `_part=1` is a Hive partition and is not."""
+    return any(name.startswith(("_", ".")) and "=" not in name for name in path.split("/"))

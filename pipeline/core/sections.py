@@ -31,6 +31,7 @@ __all__ = [
     "TruncationSpec",
     "absolute",
     "checked_uri",
+    "local_path",
     "placed",
 ]
 
@@ -56,6 +57,10 @@ def checked_uri(uri: str) -> str:
     parts = urlsplit(uri)
     if parts.scheme not in ("s3", "file", ""):
         raise ValueError(f"{uri!r} has scheme {parts.scheme!r}; use s3://bucket/prefix/ or a local path")
+    if parts.scheme == "file" and not uri.startswith("file:///"):
+        raise ValueError(
+            f"{uri!r} names no file of this machine; write file:/// and the path from the root, or the path"
+        )
     if "@" in parts.netloc:
         raise ValueError("credentials do not belong in a URI; use the environment, a role or a mounted secret")
     if parts.scheme == "s3" and not parts.netloc:
@@ -73,9 +78,12 @@ def absolute(uri: str) -> str:
 
 def placed(uri: str) -> str:
     """The same place always spelt alike, and ending in a slash; for telling whether one holds another."""
-    parts = urlsplit(uri)
-    place = uri if parts.scheme == "s3" else os.path.abspath(parts.path if parts.scheme == "file" else uri)
-    return place.rstrip("/") + "/"
+    return (uri if uri.startswith("s3://") else local_path(uri)).rstrip("/") + "/"
+
+
+def local_path(uri: str) -> str:
+    """The path, from the root, that names a file or folder here; `file://` before it says nothing more."""
+    return os.path.abspath(uri.removeprefix("file://"))
 
 
 Uri = Annotated[str, Field(min_length=1)]
@@ -133,7 +141,8 @@ class PromptSpec(Section):
     """How a document becomes a prompt.  Instructions and examples come first, so that the prefix cache serves them."""
 
     template: str | None = None
-    """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`."""
+    """Path of a Jinja template, relative to the job's folder; the variables are `text`, `schema`, `examples`, of which
+    texts can be printed and nothing else."""
     system: str | None = None
     """The system message, where the model's chat template has one."""
     examples: tuple[Example, ...] = ()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict
 
 __all__ = ["Span"]
 
@@ -31,6 +33,8 @@ class Span:
         date_order: how `03/02/2018` is read; None leaves it to the job.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     within: Within = "line"
     pattern: str | None = None
     max_words: int | None = None
@@ -50,7 +54,11 @@ class Span:
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         """Pydantic calls this for a schema; validation is left as it is."""
         schema = dict(handler(core_schema))
-        settings = {key: value for key, value in asdict(self).items() if value is not None}
         if "$ref" in schema:
-            return {"allOf": [schema], "x-span": settings}
-        return {**schema, "x-span": settings}
+            return {"allOf": [schema], "x-span": self.settings}
+        return {**schema, "x-span": self.settings}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What stands under `x-span`: every setting that has a value."""
+        return {key: value for key, value in asdict(self).items() if value is not None}

@@ -122,11 +122,6 @@ class Grammar:
     """Kinds of extractive fields, by the symbol that stands for their content."""
     fingerprint: str = field(default="")
 
-    @property
-    def is_enforced(self) -> bool:
-        """Whether every field is enforced, so that no record can be refused afterwards."""
-        return all(verdict.verdict is Verdict.ENFORCED for verdict in self.verdicts)
-
 
 @collector_paused
 def compile_grammar(record: Any, *, recursion_depth: int = 3, extractive: bool = True) -> Grammar:

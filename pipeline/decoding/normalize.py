@@ -11,6 +11,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.core.span import Span
+from pipeline.core.suggest import did_you_mean
 from pipeline.decoding.automata import StateLimitError
 from pipeline.decoding.char_classes import Dialect
 from pipeline.decoding.constants import only_values
@@ -23,6 +27,7 @@ from pipeline.decoding.type_keywords import own_layer, own_shapes, types_of, wit
 __all__ = ["Normalizer", "node_key"]
 
 
+_SPAN = TypeAdapter(Span)
 _UNHELD = ("contains", "minContains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
 """Keywords that are checked afterwards."""
 
@@ -100,7 +105,8 @@ class Normalizer:
             except StateLimitError:
                 notes.append(f"{keyword}: too large for an automaton")
         if "x-span" in schema:
-            shapes = [_with_span(shape, schema["x-span"]) for shape in shapes]
+            settings = _span_settings(schema["x-span"])
+            shapes = [_with_span(shape, settings) for shape in shapes]
         return [_with_notes(shape, notes) for shape in shapes]
 
     def _resolve(self, reference: str, holder: Mapping[str, Any]) -> Any:
@@ -264,6 +270,22 @@ def _unheld(reason: str) -> list[Shape]:
 
 def _with_notes(shape: Shape, notes: Sequence[str]) -> Shape:
     return replace(shape, notes=tuple(dict.fromkeys((*shape.notes, *notes)))) if notes else shape
+
+
+def _span_settings(said: Any) -> dict[str, Any]:
+    """All settings of a mark.
+
+    Raises:
+        RefusedError: one is unknown or has a wrong value.
+    """
+    try:
+        return _SPAN.validate_python(said).settings
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(("x-span", *map(str, wrong["loc"])))
+        if wrong["type"] == "unexpected_keyword_argument":
+            raise RefusedError(f"{place}: unknown key{did_you_mean(str(wrong['loc'][-1]), Span.__slots__)}") from error
+        raise RefusedError(f"{place}: {wrong.get('ctx', {}).get('error', wrong['msg'])}") from error
 
 
 def _with_span(shape: Shape, settings: Mapping[str, Any]) -> Shape:

@@ -111,11 +111,6 @@ class PromptBuilder:
         return self._fingerprint
 
     @property
-    def prefix_ids(self) -> tuple[int, ...]:
-        """What every prompt of the job begins with."""
-        return tuple(self._head)
-
-    @property
     def fixed_tokens(self) -> int:
         """Tokens of a prompt around an empty document."""
         return len(self._head) + len(self._tail)

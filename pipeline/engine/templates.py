@@ -2,7 +2,7 @@
 
 What the author wrote (instructions, markup of the chat template) may hold control tokens; what is put in (the
 document, the examples' texts) may not.  So nothing that is put in is ever part of the rendered string: a placeholder
-stands for it, which the author's template can print and do nothing else with.
+stands for it, which the author's template can print and do nothing else with (see `template_texts`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline.core.errors import SpecError
 from pipeline.core.sections import PromptSpec
+from pipeline.engine.template_texts import check_texts
 
 __all__ = ["DEFAULT_TEMPLATE", "Rendered", "render"]
 
@@ -124,12 +125,14 @@ def _fill(template: str, spec: PromptSpec, schema: Mapping[str, Any], keys: _Key
         _ExampleView(keys.placeholder(number), _Json(example.record)) for number, example in enumerate(spec.examples, 1)
     ]
     try:
-        return environment.from_string(template).render(
+        tree = environment.parse(template)
+        check_texts(tree)
+        return environment.from_string(tree).render(
             text=keys.placeholder(_DOCUMENT), schema=_Json(schema), examples=examples
         )
     except jinja2.TemplateSyntaxError as error:
         raise SpecError(f"prompt.template, line {error.lineno}: {error.message}") from error
-    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         raise SpecError(f"prompt.template cannot be rendered: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""The names of vLLM that are not public and that we rely on, checked in one place before an engine starts."""
+"""The names of vLLM that we rely on beyond its top level, checked in one place before an engine starts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,43 @@ __all__ = ["TESTED_VERSIONS", "check_device", "check_vllm", "is_cpu", "vllm_dist
 TESTED_VERSIONS = "0.32 tested, 0.33 read"
 
 _RELIED_ON = (
+    ("vllm.config", "VllmConfig"),
+    ("vllm.exceptions", "GracefulHTTPError"),
+    ("vllm.exceptions", "VLLMClientError"),
+    ("vllm.exceptions", "VLLMError"),
+    ("vllm.inputs", "tokens_input"),
+    ("vllm.platforms", "current_platform"),
+    ("vllm.sampling_params", "RepetitionDetectionParams"),
+    ("vllm.sampling_params", "RequestOutputKind.FINAL_ONLY"),
+    ("vllm.sampling_params", "StructuredOutputsParams"),
+    ("vllm.usage.usage_lib", "UsageContext.LLM_CLASS"),
+    ("vllm.utils.torch_utils", "PIN_MEMORY"),
+    ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler.add_request"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.add_request"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.get_grammar_bitmask"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.make_stats"),
-    ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler.add_request"),
+    ("vllm.v1.core.sched.scheduler", "Scheduler.update_draft_token_ids"),
+    ("vllm.v1.engine.async_llm", "AsyncLLM.from_vllm_config"),
+    ("vllm.v1.engine.exceptions", "EngineDeadError"),
+    ("vllm.v1.engine.exceptions", "EngineGenerateError"),
+    ("vllm.v1.metrics.loggers", "PrometheusStatLogger.record"),
+    ("vllm.v1.metrics.stats", "PromptTokenStats.cached_tokens"),
+    ("vllm.v1.metrics.stats", "PromptTokenStats.total"),
+    ("vllm.v1.outputs", "DraftTokenIds"),
+    ("vllm.v1.request", "Request"),
     ("vllm.v1.structured_output", "StructuredOutputManager.grammar_init"),
-    ("vllm.v1.structured_output.request", "StructuredOutputRequest.grammar"),
-    ("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.compile_grammar"),
+    ("vllm.v1.structured_output.backend_outlines", "OutlinesBackend"),
     ("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.allocate_token_bitmask"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputBackend.compile_grammar"),
     ("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.fill_bitmask"),
     ("vllm.v1.structured_output.backend_types", "StructuredOutputGrammar.validate_tokens"),
-    ("vllm.v1.structured_output.backend_outlines", "OutlinesBackend"),
-    ("vllm.v1.metrics.loggers", "PrometheusStatLogger.record"),
-    ("vllm.v1.engine.async_llm", "AsyncLLM.from_engine_args"),
+    ("vllm.v1.structured_output.backend_types", "StructuredOutputOptions.REGEX"),
+    ("vllm.v1.structured_output.request", "StructuredOutputRequest.grammar"),
 )
 
 _RELIED_ON_CPU = (
     ("vllm.config", "VllmConfig.use_v2_model_runner"),
+    ("vllm.v1.worker.cpu_worker", "CPUWorker.compile_or_warm_up_model"),
     ("vllm.v1.worker.cpu_worker", "CPUWorker.sample_tokens"),
     ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.logits"),
     ("vllm.v1.worker.gpu_model_runner", "ExecuteModelState.scheduler_output"),
@@ -79,7 +99,7 @@ def check_device(gpus: float | None) -> None:
 
 
 def check_vllm() -> None:
-    """Looks up every private name that we rely on.
+    """Looks up every name that we rely on.
 
     Raises:
         EngineStartError: one line that names what this vLLM lacks, and the versions that were tested.

@@ -38,10 +38,6 @@ class Watchdog:
     def in_flight(self) -> int:
         return self._in_flight
 
-    @property
-    def is_dead(self) -> bool:
-        return self._verdict.done()
-
     def progress(self) -> None:
         """The engine did something for a request."""
         self._progress += 1

@@ -105,7 +105,7 @@ def read_books(store: Store, layout: RunLayout, plan: Plan) -> Books:
     """
     named = [
         (shard_id, item.uri)
-        for item in store.list(layout.parts_prefix)
+        for item in store.list_prefix(layout.parts_prefix)
         if (shard_id := shard_id_of(item.uri)) is not None
     ]
 
@@ -127,7 +127,7 @@ def _json_object(data: bytes) -> dict[str, JsonValue]:
 
 
 def _submissions(store: Store, layout: RunLayout) -> list[Submission]:
-    uris = [item.uri for item in store.list(layout.submissions_prefix) if item.uri.endswith(".json")]
+    uris = [item.uri for item in store.list_prefix(layout.submissions_prefix) if item.uri.endswith(".json")]
     return [
         Submission(submission_id=uri.rsplit("/", 1)[-1].removesuffix(".json"), entries=_json_object(store.get(uri)))
         for uri in uris[-SUBMISSIONS:]
@@ -202,7 +202,7 @@ def score_run(
         VerificationError: a part is damaged.
         StorageError: see `Store`.
     """
-    uris = [item.uri for item in store.list(layout.parts_prefix) if shard_id_of(item.uri) is not None]
+    uris = [item.uri for item in store.list_prefix(layout.parts_prefix) if shard_id_of(item.uri) is not None]
     if not uris:
         raise InputError(f"{layout.parts_prefix} holds no part to score yet")
     schema = read_part(store, uris[0]).schema

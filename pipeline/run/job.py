@@ -136,7 +136,7 @@ def _halves(prepared: Prepared) -> list[str]:
 
 
 def _ids(prepared: Prepared, prefix: str, id_of: Callable[[str], str | None]) -> list[str]:
-    found = (id_of(item.uri) for item in prepared.store.list(prefix))
+    found = (id_of(item.uri) for item in prepared.store.list_prefix(prefix))
     return [name for name in found if name is not None]
 
 

@@ -119,7 +119,7 @@ def select_rows(
 def _parent(spec: JobSpec, rerun: RerunSpec) -> tuple[Store, RunLayout, StoredPlan]:
     layout, store = RunLayout(rerun.of), open_store(rerun.of, spec.s3)
     stored = standing_plan(store, layout)
-    present = {shard_id_of(item.uri) for item in store.list(layout.parts_prefix)}
+    present = {shard_id_of(item.uri) for item in store.list_prefix(layout.parts_prefix)}
     if missing := [shard.shard_id for shard in stored.plan.shards if shard.shard_id not in present]:
         raise InputError(
             f"the run under {layout.prefix} is not complete: {len(missing)} shards have no part; finish it first, "

@@ -38,7 +38,7 @@ def shown_documents(store: Store, layout: RunLayout, plan: Plan, spec: JobSpec) 
     if not wanted:
         return ()
     try:
-        standing = {shard_id_of(item.uri) for item in store.list(layout.parts_prefix)}
+        standing = {shard_id_of(item.uri) for item in store.list_prefix(layout.parts_prefix)}
         shards = [shard for shard in plan.shards if shard.shard_id in standing]
         step = max(1, len(shards) // wanted)
         chosen = shards[::step][:wanted]

@@ -95,7 +95,7 @@ def verify_parts(
     """As `verify`, for a plan and a way to read the input."""
     plan = stored.plan
     shards = {shard.shard_id: shard for shard in plan.shards}
-    listed = {shard_id_of(item.uri) or item.uri for item in store.list(layout.parts_prefix)}
+    listed = {shard_id_of(item.uri) or item.uri for item in store.list_prefix(layout.parts_prefix)}
     foreign = sorted(listed - shards.keys())
     wrong = [f"{name} under {layout.parts_prefix} belongs to no planned shard" for name in foreign]
     missing = [

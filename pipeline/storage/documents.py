@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
-from pipeline.core.globs import glob_root, is_glob
+from pipeline.core.globs import glob_root, is_glob, is_hidden
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
@@ -185,12 +185,9 @@ def _apart(rows: str, text: str, asked: str) -> str:
 
 
 def _is_hidden(store: Store, asked: str, uri: str) -> bool:
-    """Whether a name below what was asked for is bookkeeping; `_part=1` is a Hive partition and is not."""
     folder = glob_root(asked).rpartition("/")[0] if is_glob(asked) else asked
     root, path = store.path(folder), store.path(uri)
-    return path != root and any(
-        name.startswith(("_", ".")) and "=" not in name for name in path.removeprefix(root).split("/")
-    )
+    return path != root and is_hidden(path.removeprefix(root))
 
 
 def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:

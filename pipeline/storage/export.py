@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import enum
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -19,6 +20,8 @@ from pipeline.storage.reader import batches_of
 __all__ = ["ExportFormat", "export_records", "exported_schema"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+"""A column of exact amounts is text, and a number is no formula."""
 
 
 class ExportFormat(enum.StrEnum):
@@ -73,10 +76,25 @@ def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: BinaryI
 def _jsonl(batches: Iterator[pa.RecordBatch], file: BinaryIO) -> int:
     count = 0
     for batch in batches:
-        for row in batch.to_pylist(maps_as_pydicts="lossy"):
-            file.write(_json(row) + b"\n")
+        for row in zip(*map(_values, batch.columns), strict=True):
+            file.write(_json(dict(zip(batch.schema.names, row, strict=True))) + b"\n")
         count += batch.num_rows
     return count
+
+
+def _values(column: Any) -> list[Any]:
+    """A map is an object; where a key stands twice, which an object cannot hold, a list of pairs."""
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
+    except (KeyError, ValueError):
+        return [_value(value) for value in column]
+
+
+def _value(value: pa.Scalar[Any]) -> Any:
+    try:
+        return value.as_py(maps_as_pydicts="strict")
+    except (KeyError, ValueError):
+        return value.as_py()
 
 
 def _json(value: Any) -> bytes:
@@ -104,8 +122,7 @@ def _flat_type(kind: pa.DataType) -> pa.DataType:
 def _flattened(column: Any, kind: pa.DataType) -> Any:
     if column.type.equals(kind) and not pa.types.is_string(kind):
         return column
-    values = column.to_pylist(maps_as_pydicts="lossy") if pa.types.is_nested(column.type) else column.to_pylist()
-    return pa.array([None if value is None else _cell(value) for value in values], pa.string())
+    return pa.array([None if value is None else _cell(value) for value in _values(column)], pa.string())
 
 
 def _cell(value: Any) -> str:
@@ -114,6 +131,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode()
     text = value if isinstance(value, str) else str(value)
-    if isinstance(value, str) and text.startswith(_FORMULA_STARTS):
+    if isinstance(value, str) and text.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text

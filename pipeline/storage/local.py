@@ -5,15 +5,18 @@ A conditional put is a hard link: the name appears with the whole content, or no
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
-from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.core.globs import glob_matcher, glob_root, is_glob, is_hidden
+from pipeline.core.sections import local_path
 from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:
@@ -32,25 +35,29 @@ class LocalStore:
     two attempts with equal bytes need not be told apart.  Times and sizes stand in for an ETag.
     """
 
+    def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        path = _path(prefix)
+        with _mapped("list", prefix):
+            return _listed(path, _walk(path))
+
     def list(self, uri: str) -> list[ObjectInfo]:
         path = _path(uri)
         with _mapped("list", uri):
             if os.path.isfile(path):
                 return [_info(path)]
             if is_glob(path):
-                matches = glob_matcher(path)
-                found = [name for name in _walk(os.path.dirname(glob_root(path))) if matches(name)]
-            else:
-                found = _walk(path)
-            for name in found:
-                if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
-                    raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
-            return [_info(name) for name in _without_doubles(found)]
+                matches, root = glob_matcher(path), os.path.dirname(glob_root(path))
+                return _listed(root, (name for name in _walk(root) if matches(name)))
+            return _listed(path, _walk(path))
 
     def head(self, uri: str) -> ObjectInfo | None:
         path = _path(uri)
         with _mapped("look at", uri):
-            return _info(path) if os.path.isfile(path) else None
+            # `os.path.isfile` would take a mount that has gone for an object that has.
+            try:
+                return _info(path) if stat.S_ISREG(os.stat(path).st_mode) else None
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def get(self, uri: str) -> bytes:
         with _mapped("read", uri):
@@ -65,7 +72,7 @@ class LocalStore:
             if info.etag != etag:
                 raise UnreadableError(f"{uri} has changed since the run was planned")
         with _mapped("open", uri):
-            return open(path, "rb", buffering=0)
+            return cast(BinaryIO, _Input(path))
 
     def put_if_absent(self, uri: str, data: bytes, *, attempt: str) -> bool:
         path = _path(uri)
@@ -91,6 +98,22 @@ class LocalStore:
 
     def path(self, uri: str) -> str:
         return _path(uri)
+
+
+class _Input(io.FileIO):
+    """A file whose reads raise our errors: what the disk or the mount did is no damage of the file."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        with _mapped("read", str(self.name)):
+            return super().read(-1 if size is None else size)
+
+    def readall(self) -> bytes:
+        with _mapped("read", str(self.name)):
+            return super().readall()
+
+    def readinto(self, buffer: Any, /) -> int:
+        with _mapped("read", str(self.name)):
+            return super().readinto(buffer)
 
 
 @contextmanager
@@ -134,7 +157,7 @@ def _sync_folder(path: str) -> None:
 def _path(uri: str) -> str:
     if uri.startswith("s3://"):
         raise StorageNotFoundError(f"{uri} is not a local path; one job reads from one kind of store")
-    return os.path.abspath(uri.removeprefix("file://"))
+    return local_path(uri)
 
 
 def _walk(root: str) -> list[str]:
@@ -152,6 +175,25 @@ def _walk(root: str) -> list[str]:
             folders[:] = [name for name in folders if name not in back]
         found += [os.path.join(folder, name) for name in names if not name.startswith(_LEFTOVER)]
     return found
+
+
+def _listed(root: str, found: Iterable[str]) -> list[ObjectInfo]:
+    names = list(found)
+    for name in names:
+        if not name.isascii() and name != os.fsencode(name).decode(errors="replace"):
+            raise InputError(f"{name!a}: the name is not UTF-8, and a plan has to hold it; rename the file")
+    infos = (_standing(root, name) for name in _without_doubles(names))
+    return [info for info in infos if info is not None]
+
+
+def _standing(root: str, path: str) -> ObjectInfo | None:
+    """The file; None where it has gone since its folder was read, or is hidden and a link to nothing (Emacs' locks)."""
+    try:
+        return _info(path)
+    except FileNotFoundError:
+        if os.path.islink(path) and not is_hidden(path.removeprefix(root)):
+            raise InputError(f"{path} is a link to a file that is not there; mend the link or remove it") from None
+        return None
 
 
 def _real_folders(root: str, folder: str) -> set[str]:

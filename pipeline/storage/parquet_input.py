@@ -7,7 +7,7 @@ against their checksums where the writer left any.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Never
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,11 +16,11 @@ from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
+from pipeline.storage.damage import damage_means
 from pipeline.storage.store import ObjectInfo, Store
 
 __all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
 
-_DAMAGE = (pa.ArrowException, OSError, ValueError)
 _BEYOND = object()
 _BUFFER_BYTES = 8 * 1024 * 1024
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -80,14 +80,12 @@ def row_of(store: Store, item: InputObject, name: str, document_id: str) -> tupl
         file = _opened(source, item.uri)
         for index in range(file.metadata.num_row_groups):
             seen = 0
-            try:
+            with damage_means(_damaged(f"row group {index} of {item.uri}")):
                 for batch in file.iter_batches(row_groups=[index], columns=[name], use_threads=False):
                     keys = [None if key is None else _text(key) for key in _values(batch.column(0))]
                     if document_id in keys:
                         return index, seen + keys.index(document_id)
                     seen += len(keys)
-            except _DAMAGE as error:
-                _refuse(f"row group {index} of {item.uri}", error)
     return None
 
 
@@ -163,21 +161,17 @@ class RowGroupStream:
                 yield batch.slice(skipped, taken)
 
     def _next(self) -> pa.RecordBatch | None:
-        try:
+        with damage_means(_damaged(self._name)):
             return next(self._batches, None)
-        except _DAMAGE as error:
-            _refuse(self._name, error)
 
 
 def _opened(source: Any, uri: str) -> pq.ParquetFile:
-    try:
+    with damage_means(UnreadableError(f"{uri} has no readable Parquet footer")):
         return pq.ParquetFile(source, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
-    except _DAMAGE as error:
-        raise UnreadableError(f"{uri} has no readable Parquet footer") from error
 
 
-def _refuse(name: str, error: Exception) -> Never:
-    raise UnreadableError(f"{name} is damaged: a page does not match its checksum, its encoding or its type") from error
+def _damaged(name: str) -> UnreadableError:
+    return UnreadableError(f"{name} is damaged: a page does not match its checksum, its encoding or its type")
 
 
 def _names(spec: InputSpec) -> list[str]:
@@ -227,10 +221,8 @@ def _documents(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Do
 
 
 def _decoded(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
-    try:
+    with damage_means(_damaged(name)):
         columns = {column: _values(batch.column(batch.schema.get_field_index(column))) for column in _names(spec)}
-    except _DAMAGE as error:
-        _refuse(name, error)
     for row in range(batch.num_rows):
         key, text = columns[spec.id][row], columns[spec.text][row]
         extra = {column: columns[column][row] for column in spec.columns}

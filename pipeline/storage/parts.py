@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from pipeline.core.errors import VerificationError
 from pipeline.core.outcome import Cause, Status
 from pipeline.storage.arrow import with_audit_fields
+from pipeline.storage.damage import damage_means
 from pipeline.storage.footer import NO_CAUSE, PartFooter, SpanCounts, Timings, TokenTotals, part_footer
 from pipeline.storage.store import Store
 
@@ -36,9 +37,6 @@ __all__ = [
 _FOOTER = b"recordmill.part"
 _DIGEST = b"recordmill.part.sha256"
 """Parquet has checksums for pages and none for its footer; this one covers ours, and the columns' names and types."""
-
-_DAMAGE = (pa.ArrowException, OSError, ValueError)
-"""What Arrow raises for bytes that are not what they should be."""
 
 
 def encode_part(table: pa.Table, footer: PartFooter) -> bytes:
@@ -106,10 +104,8 @@ def read_statuses(store: Store, uri: str) -> list[tuple[Status, Cause | None]]:
     with store.open_input(uri) as source:
         file = _opened(source, uri)
         footer = _footer_of(file, uri)
-        try:
+        with damage_means(_damaged(uri)):
             table = file.read(columns=["_status", "_cause"])
-        except _DAMAGE as error:
-            raise VerificationError(f"{uri} is damaged: a page does not match its checksum or its type") from error
     _check_counts(table, footer, uri)
     pairs = zip(table["_status"].to_pylist(), table["_cause"].to_pylist(), strict=True)
     return [(Status(str(status)), None if cause is None else Cause(cause)) for status, cause in pairs]
@@ -155,20 +151,20 @@ def merge_parts(
 
 
 def _opened(source: BinaryIO | pa.NativeFile, name: str) -> pq.ParquetFile:
-    try:
+    with damage_means(VerificationError(f"{name} is not a readable Parquet object")):
         return pq.ParquetFile(source, page_checksum_verification=True)
-    except _DAMAGE as error:
-        raise VerificationError(f"{name} is not a readable Parquet object") from error
+
+
+def _damaged(name: str) -> VerificationError:
+    return VerificationError(f"{name} is damaged: a page does not match its checksum or its type")
 
 
 def _decoded(source: pa.NativeFile, name: str) -> tuple[pa.Table, PartFooter]:
     file = _opened(source, name)
     footer = _footer_of(file, name)
-    try:
+    with damage_means(_damaged(name)):
         table = file.read()
         table.validate(full=True)
-    except _DAMAGE as error:
-        raise VerificationError(f"{name} is damaged: a page does not match its checksum or its type") from error
     _check_counts(table, footer, name)
     return table, footer
 
@@ -176,12 +172,11 @@ def _decoded(source: pa.NativeFile, name: str) -> tuple[pa.Table, PartFooter]:
 def _footer_of(file: pq.ParquetFile, name: str) -> PartFooter:
     metadata = file.metadata.metadata or {}
     text = metadata.get(_FOOTER)
-    try:
+    broken = VerificationError(f"{name} has no intact footer of a part")
+    with damage_means(broken):
         is_intact = text is not None and _digest(text, file.schema_arrow) == metadata.get(_DIGEST)
-    except _DAMAGE:
-        is_intact = False
     if text is None or not is_intact:
-        raise VerificationError(f"{name} has no intact footer of a part")
+        raise broken
     try:
         footer = PartFooter.model_validate_json(text)
     except ValidationError as error:

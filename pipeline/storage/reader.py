@@ -38,7 +38,7 @@ def read_records(
         StorageError: see `Store`.
     """
     store = open_store(uri, S3Spec() if s3 is None else s3)
-    parts = [info.uri for info in store.list(RunLayout(uri).parts_prefix) if shard_id_of(info.uri) is not None]
+    parts = [info.uri for info in store.list_prefix(RunLayout(uri).parts_prefix) if shard_id_of(info.uri) is not None]
     if not parts:
         raise StorageNotFoundError(f"{uri} holds no parts of a run")
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)

@@ -71,6 +71,9 @@ class S3Store:
     def __reduce__(self) -> Never:
         raise TypeError("a store is not pickled; call open_store in the process that uses it")
 
+    def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        return list(self._listed(*_split(prefix)))
+
     def list(self, uri: str) -> list[ObjectInfo]:
         bucket, key = _split(uri)
         if is_glob(key):
@@ -80,8 +83,8 @@ class S3Store:
             exact = self.head(uri)
             if exact is not None:
                 return [exact]
-            key += "/"
-        return list(self._listed(bucket, key))
+            uri += "/"
+        return self.list_prefix(uri)
 
     def _listed(self, bucket: str, prefix: str) -> Iterator[ObjectInfo]:
         """Objects whose key starts with `prefix`, as S3 orders them; markers of folders are left out."""

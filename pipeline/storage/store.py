@@ -36,8 +36,14 @@ class Store(Protocol):
     credentials stay out of messages between processes.
     """
 
+    def list_prefix(self, prefix: str) -> list[ObjectInfo]:
+        """Objects under a prefix that ends in a slash (recursive), by URI, or empty; `*`, `?` and `[` are plain."""
+
     def list(self, uri: str) -> list[ObjectInfo]:
-        """Objects under a prefix (recursive), matching a glob, or the one object of that name; by URI, or empty."""
+        """Objects under a prefix (recursive), matching a glob, or the one object of that name; by URI, or empty.
+
+        For what a user names as input; what we wrote ourselves is found by `list_prefix`.
+        """
 
     def head(self, uri: str) -> ObjectInfo | None:
         """The object, or None where there is none."""

@@ -88,12 +88,12 @@ def _struct(value: object, kind: Any, path: str) -> dict[str, object]:
 
 
 def _map(value: Any, kind: Any, path: str) -> list[tuple[object, object]]:
-    # Arrow itself gives a map as a list of pairs.
+    # Arrow itself gives a map as a list of pairs, in which a key may stand twice.
     is_pairs = isinstance(value, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
     if not isinstance(value, Mapping) and not is_pairs:
         raise NotStorableError(path, f"a {type(value).__name__} is not a mapping")
     pairs = []
-    for key, item in dict(value).items():
+    for key, item in value.items() if isinstance(value, Mapping) else value:
         if key is None:
             raise NotStorableError(path, "a key of a map cannot be null")
         inner = f"{path}[{key}]"

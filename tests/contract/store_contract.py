@@ -103,6 +103,15 @@ class StoreContract:
             store.put(prefix + name, name.encode())
         assert [store.get(info.uri) for info in store.list(prefix + pattern)] == expected
 
+    @pytest.mark.parametrize("name", ["a[1]", "a*", "a?", "{a}"])
+    def test_a_prefix_is_listed_as_it_is_written(self, store: Store, prefix: str, name: str) -> None:
+        """Fails when a prefix is read as a pattern: parts would stand that no run finds."""
+        for folder in (name, "a1", f"{name}2"):
+            store.put(f"{prefix}{folder}/parts/b.txt", folder.encode())
+        assert [store.get(info.uri) for info in store.list_prefix(f"{prefix}{name}/")] == [name.encode()]
+        assert [store.get(info.uri) for info in store.list_prefix(f"{prefix}{name}/parts/")] == [name.encode()]
+        assert store.list_prefix(f"{prefix}nothing/") == []
+
     def test_the_etag_of_list_head_and_open_agree(self, store: Store, prefix: str) -> None:
         store.put(prefix + "docs/a.txt", b"a")
         [listed] = store.list(prefix + "docs/")

@@ -72,7 +72,7 @@ def stored_rows(spec: JobSpec) -> list[dict[str, Any]]:
     """Every row of every part, read with its checksums; the footers must say the same."""
     store = open_store(spec.output.uri, spec.s3)
     rows: list[dict[str, Any]] = []
-    for item in store.list(RunLayout(spec.output.uri).parts_prefix):
+    for item in store.list_prefix(RunLayout(spec.output.uri).parts_prefix):
         table = read_part(store, item.uri).to_pylist()
         assert read_footer(store, item.uri).rows == len(table)
         rows += table

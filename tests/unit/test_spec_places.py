@@ -25,6 +25,7 @@ def _spec(source: Any, output: str) -> None:
         ("documents/", "{here}/documents/out/"),
         ("{here}/documents/", "documents/out"),
         ("file://{here}/documents/", "documents/out"),
+        ("file://{here}/a#1/", "a#1/out"),
         ("documents/*.parquet", "./documents/out"),
         (["other/", "documents/"], "./documents/out"),
         ("s3://b/in/", "s3://b/in/out/"),
@@ -87,3 +88,11 @@ def test_local_places_can_be_named_from_the_root(
     assert spec.output.uri == f"{tmp_path}/out/"
     monkeypatch.chdir("/")
     assert spec.with_absolute_uris() == spec
+
+
+@pytest.mark.parametrize("uri", ["file://data/in/", "file://localhost/data/", "file:/data/", "FILE:///data/"])
+def test_a_file_uri_that_is_no_path_from_the_root_is_refused(uri: str) -> None:
+    """Fails when the store takes it for another place than the comparison does."""
+    for source, output in ((uri, "out/"), ("in/", uri)):
+        with pytest.raises(SpecError, match=r"names no file of this machine; write file:///"):
+            _spec(source, output)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.decoding import Guide, Vocabulary
+from pipeline.decoding import Grammar, Guide, Verdict, Vocabulary
 
 _WORDS = [
     b'":"', b'","', b'{"', b'"}', b"null", b"true", b"false", b"name", b"total", b"ab", b"abc", b"the ", b" SDN", b"12",
@@ -48,3 +48,8 @@ def successors(guide: Guide) -> list[set[int]]:
                 reached.add(state)
         found.append(reached)
     return found
+
+
+def is_enforced(grammar: Grammar) -> bool:
+    """Whether every field is enforced, so that no record can be refused afterwards."""
+    return all(verdict.verdict is Verdict.ENFORCED for verdict in grammar.verdicts)

@@ -7,12 +7,12 @@ import json
 import re
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from pipeline import Span
 from pipeline.core.errors import SchemaRefusedError
@@ -210,3 +210,38 @@ def test_copied_values_beside_others_that_begin_alike_are_refused(record: type[B
 def test_a_key_cannot_be_copied() -> None:
     with pytest.raises(SchemaRefusedError, match=r"sums.*take Span off"):
         compile_grammar(ByName)
+
+
+@pytest.mark.parametrize(
+    ("kind", "span", "said"),
+    [
+        (str, Span(), {}),
+        (str, Span(within="document", lines=True), {"within": "document", "lines": True}),
+        (str, Span(max_words=3, words=False, pattern="a+"), {"max_words": 3, "words": False, "pattern": "a+"}),
+        (dt.date, Span(date_order="dmy"), {"date_order": "dmy"}),
+    ],
+)
+def test_a_schema_gives_the_spans_of_the_class(kind: Any, span: Span, said: dict[str, Any]) -> None:
+    schema = create_model("Marked", value=(Annotated[kind, span], ...)).model_json_schema()
+    schema["properties"]["value"]["x-span"] = said
+    [expected] = compile_grammar(create_model("Marked", value=(Annotated[kind, span], ...))).spans
+    [found] = compile_grammar(schema).spans
+    assert found.settings == expected.settings
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"patern": "a"}, r"x-span\.patern: unknown key; did you mean 'pattern'\?"),
+        ({"within": "page"}, r"x-span\.within: .*'paragraph'"),
+        ({"max_words": "x"}, r"x-span\.max_words: .*integer"),
+        ({"max_words": 0}, r"x-span: Span\(max_words=0\): at least 1"),
+        ({"pattern": "("}, r"x-span: .*pattern"),
+        (True, r"x-span: "),
+    ],
+)
+def test_a_setting_of_a_span_that_means_nothing_is_refused(said: Any, reason: str) -> None:
+    """Fails when it is passed over: the field would be held to less than its schema says."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "x-span": said}}, "required": ["a"]}
+    with pytest.raises(SchemaRefusedError, match=rf"field a: {reason}"):
+        compile_grammar(schema)

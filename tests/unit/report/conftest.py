@@ -12,4 +12,4 @@ from tests.unit.report.runs import Run
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return Run(RunLayout(str(tmp_path / "run")))
+    return Run(RunLayout(str(tmp_path / "run[1]")))

@@ -47,7 +47,7 @@ def parent(tmp_path: Path) -> JobSpec:
 
 
 def finished(folder: Path, judge: Judge, *, without: int = 0) -> JobSpec:
-    """A run under `old/` with these outcomes, its last `without` parts missing.  Ids are all alike."""
+    """A run under `old[1]/` with these outcomes, its last `without` parts missing.  Ids are all alike."""
     (folder / "in").mkdir()
     lines = [json.dumps({"document_id": "same", "text": f"note {number}"}) for number in range(ROWS)]
     (folder / "in" / "a.jsonl").write_text("\n".join(lines))
@@ -59,7 +59,7 @@ def finished(folder: Path, judge: Judge, *, without: int = 0) -> JobSpec:
             "model": {"name": "scripted"},
             "decoding": {"max_tokens": 60},
             "truncation": {"escalate": [80, 160]},
-            "output": {"uri": str(folder / "old")},
+            "output": {"uri": str(folder / "old[1]")},
         },
         source="test",
     )
@@ -96,7 +96,7 @@ def put_part(prepared: Prepared, shard: Shard, outcomes: list[Outcome]) -> None:
 
 
 def child_of(parent: JobSpec, folder: Path, **wanted: Any) -> JobSpec:
-    wanted = {"status": ["truncated", "closed"], "max_tokens": 100, "output": str(folder / "new"), **wanted}
+    wanted = {"status": ["truncated", "closed"], "max_tokens": 100, "output": str(folder / "new[1]"), **wanted}
     return parse_spec(rerun_spec(parent, of=parent.output.uri, **wanted), source="test")
 
 
@@ -180,7 +180,7 @@ def test_input_that_has_changed_since_is_named(parent: JobSpec, tmp_path: Path) 
 
 
 def test_a_part_of_another_run_is_not_believed(parent: JobSpec, tmp_path: Path) -> None:
-    parts = sorted((tmp_path / "old" / "parts").iterdir())
+    parts = sorted((tmp_path / "old[1]" / "parts").iterdir())
     parts[0].write_bytes(parts[1].read_bytes())
     with pytest.raises(VerificationError):
         prepare(child_of(parent, tmp_path), tmp_path)

@@ -28,7 +28,7 @@ def _spec(folder: Path, shown: int) -> JobSpec:
         "input": {"uri": f"{folder}/in/", "shard_rows": SHARD_ROWS},
         "record": "schemas.bill:Bill",
         "model": {"name": "some/model"},
-        "output": {"uri": f"{folder}/out/", "shown_documents": shown},
+        "output": {"uri": f"{folder}/out[1]/", "shown_documents": shown},
     }
     return parse_spec(raw, source="bills.yaml")
 

@@ -41,7 +41,7 @@ from tests.stores import MemoryStore, Trouble
 
 FINGERPRINT = "0123456789abcdef"
 INPUT = InputSpec(uri="s3://b/in/")
-LAYOUT = RunLayout("s3://b/run/")
+LAYOUT = RunLayout("s3://b/run[1]/")
 
 
 class Note(BaseModel):
@@ -136,7 +136,7 @@ class Runs(RuleBasedStateMachine):
         dispatcher = Dispatcher(
             ledger.pending(),
             attempts_per_shard=1000,
-            halves_present=[item.uri[-24:-8] for item in self.store.list(LAYOUT.halves_prefix)],
+            halves_present=[item.uri[-24:-8] for item in self.store.list_prefix(LAYOUT.halves_prefix)],
             rng=random.Random(0),
         )
         self.drivers.append(_Driver(self.submissions, ledger, dispatcher))
@@ -238,7 +238,9 @@ class Runs(RuleBasedStateMachine):
         )
         assert sum(ids.values()) == len(ids) == checked.documents_found
         stored = [
-            row for item in self.store.list(LAYOUT.parts_prefix) for row in read_part(self.store, item.uri).to_pylist()
+            row
+            for item in self.store.list_prefix(LAYOUT.parts_prefix)
+            for row in read_part(self.store, item.uri).to_pylist()
         ]
         crashed = {row["_document_id"] for row in stored if row["_status"] != "valid"}
         assert crashed <= (self.poison | self.struck) & ids.keys()
@@ -263,7 +265,7 @@ class Runs(RuleBasedStateMachine):
         return driver, driver.held.pop(pick % len(driver.held))
 
     def _parts(self) -> list[str]:
-        found = (shard_id_of(item.uri) for item in self.store.list(LAYOUT.parts_prefix))
+        found = (shard_id_of(item.uri) for item in self.store.list_prefix(LAYOUT.parts_prefix))
         return [shard_id for shard_id in found if shard_id is not None]
 
     def _rows(self, shard: Shard) -> list[Row]:

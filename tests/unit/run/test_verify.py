@@ -27,7 +27,7 @@ IDS = [["a", "b"], ["b", "c"], ["d", "b"], ["a", "e"]]
 
 def _verified(folder: Path, ids: list[list[str]], *, parts: int) -> Verification:
     """A run of a shard for each list of ids, of which the first `parts` stand."""
-    run, plan = Run(RunLayout(f"{folder}/run/")), plan_of(*map(len, ids))
+    run, plan = Run(RunLayout(f"{folder}/run[1]/")), plan_of(*map(len, ids))
     for position in range(parts):
         outcomes = [replace(valid(document_id), spans=()) for document_id in ids[position]]
         run.put_part(plan, position, outcomes)

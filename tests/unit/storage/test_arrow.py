@@ -277,3 +277,10 @@ def test_the_decimal_context_of_the_process_does_not_matter() -> None:
         context.prec = 3
         table = _through_a_part([Outcome("a", Status.VALID, record={"total": Decimal("1234567.89")})])
     assert table["total"].to_pylist() == [Decimal("1234567.89")]
+
+
+def test_a_passed_map_keeps_a_key_that_stands_twice() -> None:
+    schema = record_schema(Item, {"meta": pa.map_(pa.string(), pa.int64())})
+    pairs = [("a", 1), ("a", 2), ("b", 3)]
+    outcome = Outcome("d", Status.FAILED, Cause.EMPTY, extra={"meta": pairs})
+    assert outcomes_table([outcome], schema, attempt="a", engine="e")["meta"].to_pylist() == [pairs]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
 import re
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -352,6 +353,23 @@ def test_a_flipped_bit_in_a_page_is_found_and_other_row_groups_live() -> None:
     assert len(list(read_piece(store, first, SPEC, LIMITS))) == 100
     with pytest.raises(UnreadableError, match=r"row group 1 of .*a\.parquet is damaged"):
         list(read_piece(store, second, SPEC, LIMITS))
+
+
+def test_want_of_memory_is_no_damage() -> None:
+    """Fails when documents become outcomes because Arrow could not have the memory to read them."""
+
+    class Full(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    class FullStore(MemoryStore):
+        def open_input(self, uri: str, *, etag: str | None = None) -> BinaryIO:
+            return Full(self.get(uri))
+
+    store = FullStore()
+    store.put(DOCS + "a.parquet", _parquet(_rows(3)))
+    with pytest.raises(pa.ArrowMemoryError):
+        list_input(store, SPEC)
 
 
 def test_a_row_group_that_lacks_planned_rows_is_unreadable() -> None:

@@ -21,8 +21,12 @@ HOSTILE = [
     "\t=1",
     "\r=1",
     "\x00=1",
+    "-1.5+2",
+    "-1\n",
+    "+1e5e5",
+    "-\u0661",
 ]
-HARMLESS = ["plain", "a=b", "", 'with "quotes", and\nlines', "'=quoted already"]
+HARMLESS = ["plain", "a=b", "", "-12.50", "+3", "-1E+3", 'with "quotes", and\nlines', "'=quoted already"]
 
 
 def _csv(table: pa.Table) -> list[list[str]]:
@@ -87,3 +91,23 @@ def test_bytes_are_base64_and_what_is_no_number_is_a_string() -> None:
         "rates": ["Infinity"],
     }
     assert _csv(table)[1] == ["d", "jwCPAI8AjwCPAI8AjwCPAA==", "_w==", "nan", '["Infinity"]']
+
+
+def test_a_map_is_an_object_unless_a_key_stands_in_it_twice() -> None:
+    """Fails when one of two values under a key is dropped without a word."""
+    kind = pa.map_(pa.string(), pa.int64())
+    rows = [[("a", 1)], [("a", 1), ("a", 2)], [], None]
+    table = pa.table(
+        {
+            "_document_id": ["d1", "d2", "d3", "d4"],
+            "meta": pa.array(rows, kind),
+            "inner": pa.array([{"meta": row} for row in rows], pa.struct([("meta", kind)])),
+        }
+    )
+    expected = [{"a": 1}, [["a", 1], ["a", 2]], {}, None]
+    file = io.BytesIO()
+    export_records(ds.dataset(table), ExportFormat.JSONL, file)
+    written = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert [row["meta"] for row in written] == expected
+    assert [row["inner"]["meta"] for row in written] == expected
+    assert [row[1] for row in _csv(table)[1:]] == ['{"a":1}', '[["a",1],["a",2]]', "{}", ""]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 from pathlib import Path
+from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from pipeline.core.document import Piece
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError
+from pipeline.core.sections import InputSpec, LimitsSpec
+from pipeline.storage.documents import read_piece
 from pipeline.storage.local import LocalStore
+from pipeline.storage.parquet_input import RowGroupStream
+from pipeline.storage.parts import read_footer, read_statuses
 
 
 def test_a_crash_while_writing_leaves_nothing_that_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,3 +108,105 @@ def test_a_name_that_is_no_utf_8_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "caf\udce9.parquet").write_bytes(b"1")
     with pytest.raises(InputError, match=r"udce9.parquet.*rename"):
         LocalStore().list(str(tmp_path))
+
+
+def test_a_link_to_nothing_is_named_unless_it_is_hidden(tmp_path: Path) -> None:
+    """Fails when a lock of an editor, or a linked interpreter in a hidden folder, makes a whole input unlistable."""
+    root = tmp_path / ".cache" / "docs"
+    (root / ".venv").mkdir(parents=True)
+    (root / "a.txt").write_bytes(b"a")
+    for name in (".#a.txt", ".venv/python", "_lock"):
+        (root / name).symlink_to("nowhere")
+    for asked in (str(root), f"{root}/**/*"):
+        assert [item.uri for item in LocalStore().list(asked)] == [str(root / "a.txt")]
+    (root / "b.txt").symlink_to("nowhere")
+    for asked in (str(root), f"{root}/*.txt"):
+        with pytest.raises(InputError, match=r"b\.txt is a link to a file that is not there"):
+            LocalStore().list(asked)
+    assert [item.uri for item in LocalStore().list(f"{root}/a*")] == [str(root / "a.txt")]
+
+
+def test_a_file_that_goes_while_its_folder_is_listed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"a")
+    stat = os.stat
+
+    def gone(path: str, **options: Any) -> os.stat_result:
+        return stat(f"{path}.gone" if str(path).endswith("b.txt") else path, **options)
+
+    monkeypatch.setattr(os, "stat", gone)
+    assert [item.uri for item in LocalStore().list(str(tmp_path))] == [str(tmp_path / "a.txt")]
+
+
+class _Mount(LocalStore):
+    """Files of a mount that can go while they are open."""
+
+    def __init__(self) -> None:
+        self._opened: list[BinaryIO] = []
+        self.is_gone = False
+
+    def open_input(self, uri: str, *, etag: str | None = None) -> BinaryIO:
+        self._opened.append(super().open_input(uri, etag=etag))
+        if self.is_gone:
+            self.go()
+        return self._opened[-1]
+
+    def go(self) -> None:
+        self.is_gone = True
+        for file in (file for file in self._opened if not file.closed):
+            with open(file.name, "ab") as unreadable:
+                os.dup2(unreadable.fileno(), file.fileno())
+
+
+def _object(path: Path) -> Piece:
+    """Three documents, in the format that the name says."""
+    rows = [{"document_id": f"d{number}", "text": "t"} for number in range(3)]
+    match path.suffix:
+        case ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), path)
+        case ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        case _:
+            path.write_text("t")
+    info = LocalStore().head(str(path))
+    assert info is not None
+    return Piece(info.uri, info.etag, 0, 0, 1 if path.suffix == ".txt" else 3)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.txt"])
+def test_a_read_that_fails_is_no_damage_of_the_file(tmp_path: Path, name: str) -> None:
+    """Fails when documents of a healthy file become outcomes because a mount was away for a moment."""
+    piece, store, spec = _object(tmp_path / name), _Mount(), InputSpec(uri=str(tmp_path))
+    assert [document.text for document in read_piece(store, piece, spec, LimitsSpec())] == ["t"] * piece.rows
+    store.go()
+    with pytest.raises(StorageError, match=rf"cannot read .*{name}"):
+        list(read_piece(store, piece, spec, LimitsSpec()))
+
+
+def test_a_mount_that_goes_between_a_footer_and_its_pages_is_no_damage(tmp_path: Path) -> None:
+    piece, store = _object(tmp_path / "a.parquet"), _Mount()
+    stream = RowGroupStream(store, piece, InputSpec(uri=str(tmp_path)), LimitsSpec())
+    store.go()
+    with pytest.raises(StorageError, match="cannot read"):
+        list(stream.documents(piece))
+
+
+def test_a_part_that_cannot_be_read_for_now_is_not_called_damaged(tmp_path: Path) -> None:
+    piece, store = _object(tmp_path / "a.parquet"), _Mount()
+    store.go()
+    for read in (read_footer, read_statuses):
+        with pytest.raises(StorageError, match="cannot read"):
+            read(store, piece.uri)
+
+
+def test_an_object_that_cannot_be_looked_at_has_not_vanished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piece = _object(tmp_path / "a.txt")
+
+    def stale(path: str, **_: Any) -> None:
+        raise OSError(errno.ESTALE, "Stale file handle", path)
+
+    monkeypatch.setattr(os, "stat", stale)
+    with pytest.raises(StorageError, match="Stale file handle"):
+        LocalStore().open_input(piece.uri, etag=piece.etag)

@@ -61,14 +61,15 @@ def _check(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "{}/", "file://{}"])
-def test_records_of_a_local_run(tmp_path: Path, form: str) -> None:
-    _write_run(str(tmp_path))
-    _check(form.format(tmp_path))
+@pytest.mark.parametrize("name", ["run", "run[1]", "*"])
+def test_records_of_a_local_run(tmp_path: Path, form: str, name: str) -> None:
+    _write_run(str(tmp_path / name))
+    _check(form.format(tmp_path / name))
 
 
 @pytest.mark.s3
 def test_records_of_a_run_on_s3(s3_bucket: str) -> None:
-    prefix = s3_bucket.rstrip("/") + "/runs/one"
+    prefix = s3_bucket.rstrip("/") + "/runs/one[1]"
     _write_run(prefix)
     _check(prefix)
 
