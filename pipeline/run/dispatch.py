@@ -174,7 +174,7 @@ class Dispatcher:
             if first is None or not self._pace.is_late(first.size, self._now - worker.since):
                 continue
             for entry in worker.running.values():
-                if entry.holders == 1 and not entry.deaths and entry.task.is_planned:
+                if entry.holders == 1 and not entry.deaths and entry.task.is_planned and self._is_owed(entry):
                     return entry
         return None
 
@@ -182,14 +182,18 @@ class Dispatcher:
         """Idle workers beyond one for each open task, which may yet fail or fall behind."""
         return tuple(self._idle)[: max(0, len(self._idle) - self.open_tasks)]
 
-    def finished(self, worker_id: str, task_id: str) -> str | None:
-        """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
+    def finished(self, worker_id: str, task_id: str, *, is_ours: bool = True) -> str | None:
+        """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done.
+
+        Args:
+            is_ours: whether it committed them; what it found committed says nothing of how long a task takes.
+        """
         worker = self._workers[worker_id]
         worker.failures_in_a_row = 0
         self._waiting.is_outage = False
         worked_s = self._now - worker.since if task_id == next(iter(worker.running), None) else None
         entry = self._take(worker_id, task_id)
-        if worked_s is not None and entry.task.is_planned:
+        if worked_s is not None and entry.task.is_planned and is_ours:
             self._pace.add(entry.size, worked_s)
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
@@ -231,8 +235,10 @@ class Dispatcher:
 
     def _is_open(self, entry: Entry) -> bool:
         """Whether nobody else has the task, and its shard is neither done nor given up."""
-        root_id = entry.task.root_id
-        return not entry.holders and root_id not in self.done and root_id not in self.given_up
+        return not entry.holders and self._is_owed(entry)
+
+    def _is_owed(self, entry: Entry) -> bool:
+        return entry.task.root_id not in self.done and entry.task.root_id not in self.given_up
 
     def _remove(self, worker_id: str) -> _Worker:
         self._idle.pop(worker_id, None)

@@ -205,7 +205,7 @@ class Driver:
 
     def _finished(self, event: Finished) -> None:
         summary = event.summary
-        root_id = self._dispatcher.finished(event.worker_id, summary.task_id)
+        root_id = self._dispatcher.finished(event.worker_id, summary.task_id, is_ours=summary.is_ours)
         self._fleet.progressed()
         if root_id is not None:
             self._ledger.commit(root_id, summary.tally)
