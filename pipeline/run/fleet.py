@@ -10,7 +10,7 @@ from dataclasses import dataclass
 __all__ = ["Fleet"]
 
 START_FAILURES_AT_MOST = 3
-"""Workers that may fail to start in a row before the run gives up."""
+"""Workers that may fail to start in a row before no more are asked for, and the run gives up if it has none."""
 LOSSES_AT_MOST = 16
 """Workers that may be lost in a row with nothing finished in between: more than dividing one shard can cost."""
 FAILURES_BEFORE_REPLACING = 3
@@ -80,12 +80,13 @@ class Fleet:
         self.wanted = self.placed = max(1, self.ready + coming)
 
     def start_failed(self) -> None:
-        """Where others work, a place at which workers fail again and again is asked for no more."""
+        """Where others work or may yet, a place at which workers fail again and again is asked for no more."""
         self.starting -= 1
         self.start_failures += 1
-        if self.start_failures >= START_FAILURES_AT_MOST and self.ready:
+        if self.start_failures >= START_FAILURES_AT_MOST and self.ready + self.starting:
             self.wanted = self.ceiling = self.ready + self.starting
-            self.start_failures = 0
+            if self.ready:
+                self.start_failures = 0
 
     @property
     def cannot_start(self) -> bool:
@@ -119,7 +120,7 @@ class Fleet:
 
     def reason_to_give_up(self) -> str | None:
         """Why no further worker should be started, in a sentence; None while there is hope."""
-        if self.start_failures >= START_FAILURES_AT_MOST and not self.ready:
+        if self.start_failures >= START_FAILURES_AT_MOST and not self.ready + self.starting:
             return f"{self.start_failures} workers failed to start, one after the other"
         if self.losses >= LOSSES_AT_MOST + 2 * self.wanted:
             return f"{self.losses} workers died in a row and nothing was finished in between"

@@ -238,6 +238,21 @@ def test_a_place_where_no_worker_starts_does_not_end_the_run_nor_is_it_asked_for
     assert len(cluster.started) < 6
 
 
+def test_a_machine_where_engines_fail_at_once_is_asked_for_no_more_while_others_load() -> None:
+    """Fails when the run gives up before it knows what becomes of those."""
+    bad = frozenset(f"w{number}" for number in range(400)) - {"w1", "w2"}
+    cluster = SimulatedCluster(3, Faults(bad_starts=bad, start_error=lambda: EngineStartError("no GPU memory")))
+    cluster.refuse_s = 0.5
+    ledger = _ledger(*([500] * 60))
+    simulation = simulate(ledger, cluster, engines=3)
+    asked: list[tuple[float, int]] = []
+    simulation.driver._progress = lambda snapshot: asked.append((cluster.now, len(cluster.started)))
+    simulation.driver.run()
+    assert ledger.is_complete
+    assert max(count for now, count in asked if now < cluster.start_s) == 5
+    assert len(cluster.started) < 12
+
+
 def test_an_engine_that_cannot_start_as_configured_is_not_tried_again() -> None:
     cluster = SimulatedCluster(1, Faults(start=1.0, start_error=lambda: EngineStartError("no such model")))
     with pytest.raises(EngineStartError, match="no such model"):
