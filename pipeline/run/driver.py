@@ -246,7 +246,7 @@ class Driver:
         logger.info("run=%s worker=%s dismissed: there is nothing left for it", self._run, worker_id)
 
     def _lost(self, event: Lost) -> None:
-        self._fleet.lost(is_memory=event.is_memory)
+        self._fleet.lost(is_memory=event.is_memory, is_preempted=event.is_preempted)
         self._last.trouble = event.error
         self._last.unplaced = None
         if event.is_preempted:

@@ -5,7 +5,7 @@ Pure: it is told what happened and asked what to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Fleet"]
 
@@ -44,6 +44,15 @@ class Fleet:
     """Workers to be content with, since others do not start, while the room stays as it is and none starts."""
     placed: int | None = None
     """Workers to be content with, since others have the rest of the room, while it stays as it is."""
+    most_wanted: int = field(init=False)
+    """The largest `wanted` since something was finished: so many may be lost at once."""
+
+    def __post_init__(self) -> None:
+        self.most_wanted = self.wanted
+
+    def _want(self, workers: int) -> None:
+        self.wanted = workers
+        self.most_wanted = max(self.most_wanted, workers)
 
     def has_room(self, workers: int) -> None:
         """The cluster has room for so many: as many are wanted, if no place among them has failed again and again.
@@ -55,7 +64,7 @@ class Fleet:
         if self.most is not None:
             workers = min(self.most, max(workers, self.wanted))
         limits = [limit for limit in (self.ceiling, self.placed) if limit is not None]
-        self.wanted = max(1, min([workers, *limits]))
+        self._want(max(1, min([workers, *limits])))
 
     def to_start(self, tasks: int) -> int:
         """How many workers to start now for `tasks` open tasks."""
@@ -77,14 +86,16 @@ class Fleet:
             coming: workers that have found it and are not ready.
         """
         self.starting -= 1
-        self.wanted = self.placed = max(1, self.ready + coming)
+        self.placed = max(1, self.ready + coming)
+        self._want(self.placed)
 
     def start_failed(self) -> None:
         """Where others work or may yet, a place at which workers fail again and again is asked for no more."""
         self.starting -= 1
         self.start_failures += 1
         if self.start_failures >= START_FAILURES_AT_MOST and self.ready + self.starting:
-            self.wanted = self.ceiling = self.ready + self.starting
+            self.ceiling = self.ready + self.starting
+            self._want(self.ceiling)
             if self.ready:
                 self.start_failures = 0
 
@@ -93,10 +104,15 @@ class Fleet:
         """Whether every worker that was asked for failed to start, and none ever worked."""
         return not self.has_worked and not self.starting and self.start_failures > 0
 
-    def lost(self, *, is_memory: bool) -> None:
-        """A ready worker died; one that ran out of memory is followed by workers with half its concurrency."""
+    def lost(self, *, is_memory: bool = False, is_preempted: bool = False) -> None:
+        """A ready worker died; one that ran out of memory is followed by workers with half its concurrency.
+
+        Args:
+            is_preempted: its machine was taken away, which says nothing of what the next ones will do.
+        """
         self.ready -= 1
-        self.losses += 1
+        if not is_preempted:
+            self.losses += 1
         if is_memory:
             self.concurrency = max(1, self.concurrency // 2)
 
@@ -113,6 +129,7 @@ class Fleet:
         """Something was finished."""
         self.losses = 0
         self.replaced = 0
+        self.most_wanted = self.wanted
 
     def must_replace(self, failures_in_a_row: int) -> bool:
         """Whether a worker should be replaced; never more workers than there are, with nothing finished in between."""
@@ -122,6 +139,6 @@ class Fleet:
         """Why no further worker should be started, in a sentence; None while there is hope."""
         if self.start_failures >= START_FAILURES_AT_MOST and not self.ready + self.starting:
             return f"{self.start_failures} workers failed to start, one after the other"
-        if self.losses >= LOSSES_AT_MOST + 2 * self.wanted:
+        if self.losses >= LOSSES_AT_MOST + 2 * self.most_wanted:
             return f"{self.losses} workers died in a row and nothing was finished in between"
         return None

@@ -204,6 +204,15 @@ def test_workers_that_always_die_end_the_run() -> None:
     assert len(cluster.started) < 40
 
 
+def test_machines_that_are_taken_away_do_not_end_the_run_however_often() -> None:
+    """Fails when such a loss counts like a death."""
+    ledger = _ledger(5)
+    cluster = SimulatedCluster(1, Faults(preemptions=40))
+    simulate(ledger, cluster, engines=1).driver.run()
+    assert ledger.is_complete
+    assert len(cluster.started) == 41
+
+
 def test_workers_that_never_start_end_the_run_with_their_reason() -> None:
     cluster = SimulatedCluster(2, Faults(start=1.0))
     with pytest.raises(EngineError, match="no start"):
