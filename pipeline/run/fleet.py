@@ -36,6 +36,7 @@ class Fleet:
     has_worked: bool = False
     """Whether any worker was ever ready, so that the job as it stands can start one."""
     concurrency: int = 64
+    """Of the workers to start; those that run may have had a larger one."""
     most: int | None = None
     """Workers that the job asks for; None for as many as the cluster has room for."""
     room: int | None = None
@@ -104,17 +105,18 @@ class Fleet:
         """Whether every worker that was asked for failed to start, and none ever worked."""
         return not self.has_worked and not self.starting and self.start_failures > 0
 
-    def lost(self, *, is_memory: bool = False, is_preempted: bool = False) -> None:
-        """A ready worker died; one that ran out of memory is followed by workers with half its concurrency.
+    def lost(self, *, out_of_memory_at: int | None = None, is_preempted: bool = False) -> None:
+        """A ready worker died; one that ran out of memory is followed by workers with half its concurrency at most.
 
         Args:
+            out_of_memory_at: the worker's own concurrency, where it ran out of memory.
             is_preempted: its machine was taken away, which says nothing of what the next ones will do.
         """
         self.ready -= 1
         if not is_preempted:
             self.losses += 1
-        if is_memory:
-            self.concurrency = max(1, self.concurrency // 2)
+        if out_of_memory_at is not None:
+            self.concurrency = max(1, min(self.concurrency, out_of_memory_at // 2))
 
     def retired(self) -> None:
         """A ready worker was taken away because its attempts failed."""

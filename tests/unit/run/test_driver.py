@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections import Counter
 
 import pytest
@@ -355,6 +356,15 @@ def test_want_of_memory_halves_the_concurrency_of_later_workers() -> None:
     cluster = SimulatedCluster(1, Faults(memory_deaths=2))
     simulate(_ledger(5), cluster, engines=1).driver.run()
     assert cluster.started == [64, 32, 16]
+
+
+def test_workers_that_run_out_of_memory_together_halve_the_concurrency_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Fails when each death halves what the one before it has halved."""
+    cluster = SimulatedCluster(4, Faults(memory_deaths=4))
+    with caplog.at_level(logging.WARNING):
+        simulate(_ledger(5, 5, 5, 5), cluster, engines=4).driver.run()
+    assert cluster.started == [64] * 4 + [32] * 4
+    assert caplog.text.count("concurrency 32 from now on") == 1
 
 
 def test_a_stop_leaves_what_is_committed_and_a_second_submission_completes_it() -> None:
