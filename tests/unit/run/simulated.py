@@ -54,6 +54,8 @@ class Faults:
     """Deaths of the first tasks that are for want of memory."""
     preemptions: int = 0
     """Workers whose machine is taken away in the first tasks."""
+    is_found: bool = False
+    """Whether another driver has committed every task before this one comes to it."""
 
 
 class SimulatedCluster:
@@ -181,7 +183,8 @@ class SimulatedCluster:
         )
         lived = sum(is_valid for _, is_valid in content)
         counts = {(Status.VALID, None): lived, (Status.FAILED, Cause.ENGINE_CRASH): len(content) - lived}
-        return Finished(worker_id, Summary(task.task_id, Tally({k: n for k, n in counts.items() if n}), True, 1.0))
+        tally = Tally({k: n for k, n in counts.items() if n})
+        return Finished(worker_id, Summary(task.task_id, tally, not self.faults.is_found, 1.0))
 
 
 @dataclass

@@ -143,6 +143,14 @@ def test_shards_with_a_part_are_not_done_again() -> None:
     assert not set(present) & cluster.attempts.keys()
 
 
+@pytest.mark.parametrize("is_found", [True, False])
+def test_the_pace_is_that_of_a_runs_own_commits(is_found: bool) -> None:
+    """Fails when what another driver had committed is taken for quick work."""
+    simulation = simulate(_ledger(*([5] * 20)), SimulatedCluster(1, Faults(is_found=is_found)), engines=1)
+    simulation.driver.run()
+    assert simulation.dispatcher._pace.is_late(5, 1e6) != is_found
+
+
 def test_a_shard_that_always_fails_is_given_up_and_the_others_are_done() -> None:
     ledger = _ledger(5, 5)
     cluster = SimulatedCluster(1, Faults(failure=1.0))
