@@ -81,13 +81,18 @@ class ShardWork:
         *,
         document_bytes: int,
         known: KnownColumns,
+        allow_duplicates: bool = False,
     ) -> None:
+        """Args:
+        allow_duplicates: see `rows_of`.
+        """
         self._extractor = extractor
         self._read = read
         self._lanes = lanes
         self._reading = reading
         self._document_bytes = document_bytes
         self._known = known
+        self._allow_duplicates = allow_duplicates
 
     async def run(self, shard: Shard, attempt: str, timeout_s: float, before: Shard | None = None) -> Work:
         """The outcomes of a shard's rows.
@@ -129,7 +134,14 @@ class ShardWork:
 
     def rows(self, shard: Shard, before: Shard | None) -> Iterator[Row]:
         """A shard's rows without extracting them; see `rows_of`.  Blocks."""
-        return rows_of(shard, self._read, document_bytes=self._document_bytes, before=before, known=self._known)
+        return rows_of(
+            shard,
+            self._read,
+            document_bytes=self._document_bytes,
+            before=before,
+            known=self._known,
+            allow_duplicates=self._allow_duplicates,
+        )
 
     async def _feed(
         self,

@@ -6,8 +6,8 @@ its worker died is a suspect: it runs alone from then on, so that the next death
 
 When nothing waits and a worker is idle, it gets a task that has fallen behind on another one, and the first to commit
 counts (Dean and Ghemawat, "MapReduce", 2004, section 3.6, "Backup Tasks"); idle workers beyond the open tasks are not
-needed any more.  An event costs the logarithm of the number of delayed tasks at most; where a worker is idle or a
-shard is given up, the number of workers or of what waits.
+needed any more.  An event costs the logarithm of the number of delayed tasks at most; where a worker is idle, the
+number of those that have been long at a task; where a shard is given up, that of what waits.
 
     waiting ──► running ──► done
        ▲           ├──► delayed (failed) ──► waiting          until attempts run out ──► given up
@@ -20,35 +20,23 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from pipeline.core.document import Shard
 from pipeline.core.errors import RecordmillError
 from pipeline.run.bisection import Bisection
+from pipeline.run.holdings import Holdings
 from pipeline.run.pace import Pace
 from pipeline.run.task import Assignment, Merge, Task
 from pipeline.run.waiting import Entry, Line
 
 __all__ = ["Dispatcher"]
 
-PREFETCH = 2
-"""Tasks one worker holds at most: the one it works on, and the one it takes documents from next."""
 REFUSALS_AT_MOST = 8
 """Workers that one call of `assign` finds to hold their share, before it leaves the others to the next call."""
 DEATHS_BEFORE_DIVIDING = 2
 """A whole shard is divided after so many; a half of it after one; a single document is given up after so many."""
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MOST_S = 60.0
-
-
-@dataclass(slots=True)
-class _Worker:
-    running: dict[str, Entry] = field(default_factory=dict)
-    """By task id; it works on the first one."""
-    since: float = 0.0
-    """When it came to that."""
-    is_alone: bool = False
-    failures_in_a_row: int = 0
 
 
 class Dispatcher:
@@ -74,18 +62,14 @@ class Dispatcher:
             Entry(Task(shard_id, shard, shard_id), shard.rows if text_bytes is None else text_bytes[shard_id])
             for shard_id, shard in shards.items()
         )
-        self._held_size = 0
+        self._held = Holdings()
         self._suspects: deque[Entry] = deque()
         self._delayed: list[tuple[float, int, Entry]] = []
-        self._workers: dict[str, _Worker] = {}
-        self._idle: dict[str, None] = {}
-        self._busy: dict[str, None] = {}
         self._bisections: dict[str, Bisection] = {}
         self._attempts_per_shard = attempts_per_shard
         self._halves_present = frozenset(halves_present)
         self._rng = rng or random.Random()
         self._tickets = 0
-        self._placed = 0
         self._now = 0.0
         self._pace = Pace()
         self._open = len(self._waiting)
@@ -100,7 +84,7 @@ class Dispatcher:
     @property
     def open_tasks(self) -> int:
         """Tasks that are not finished, whether a worker holds them or not."""
-        return self._placed + len(self._waiting) + len(self._suspects) + len(self._delayed)
+        return self._held.tasks + len(self._waiting) + len(self._suspects) + len(self._delayed)
 
     @property
     def documents_in_halves(self) -> int:
@@ -113,16 +97,15 @@ class Dispatcher:
 
     def running(self, worker_id: str) -> tuple[str, ...]:
         """Ids of the tasks a worker holds."""
-        return tuple(self._workers[worker_id].running)
+        return tuple(self._held.workers[worker_id].running)
 
     def failures_in_a_row(self, worker_id: str) -> int:
         """Attempts that failed on a worker since its last success."""
-        return self._workers[worker_id].failures_in_a_row
+        return self._held.workers[worker_id].failures_in_a_row
 
     def add_worker(self, worker_id: str) -> None:
         """A worker is ready for work."""
-        self._workers[worker_id] = _Worker()
-        self._idle[worker_id] = None
+        self._held.add(worker_id)
 
     def next_due(self) -> float | None:
         """When the first delayed task may run, on the caller's clock; None when nothing waits for time."""
@@ -142,54 +125,58 @@ class Dispatcher:
                 self._suspects.append(entry)
             else:
                 self._waiting.add_failed(entry)
-        assigned = []
-        while self._idle and (self._suspects or self._waiting):
-            worker_id = next(iter(self._idle))
+        held, assigned = self._held, []
+        while held.idle and (self._suspects or self._waiting):
+            worker_id = next(iter(held.idle))
             is_suspect = bool(self._suspects)
             entry = self._suspects.popleft() if is_suspect else self._waiting.take()
             assigned.append(self._hand(worker_id, entry, is_alone=is_suspect))
-        refusals = min(REFUSALS_AT_MOST, len(self._busy))
-        while len(self._busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(self._workers):
+        refusals = min(REFUSALS_AT_MOST, len(held.busy))
+        while len(held.busy) > len(self._suspects) and self._waiting and len(self._waiting) >= len(held.workers):
             if not refusals:
                 break
-            worker_id = next(iter(self._busy))
-            if self._would_exceed_share(worker_id, len(self._workers) + workers_coming):
+            worker_id = next(iter(held.busy))
+            if self._would_exceed_share(worker_id, len(held.workers) + workers_coming):
                 refusals -= 1
-                self._busy[worker_id] = self._busy.pop(worker_id)  # behind the others, for the next call
+                held.defer(worker_id)
             else:
                 assigned.append(self._hand(worker_id, self._waiting.take(), is_alone=False))
-        while self._idle and (late := self._fallen_behind()) is not None:
-            assigned.append(self._hand(next(iter(self._idle)), late, is_alone=False))
+        while held.idle and (late := self._fallen_behind()) is not None:
+            assigned.append(self._hand(next(iter(held.idle)), late, is_alone=False))
         return assigned
 
     def _would_exceed_share(self, worker_id: str, workers: int) -> bool:
         """Whether one task more would be more than the worker's share of all that is left."""
-        held = sum(entry.size for entry in self._workers[worker_id].running.values()) + self._waiting.first.size
-        return held * workers > self._waiting.size + self._held_size
+        own = sum(entry.size for entry in self._held.workers[worker_id].running.values()) + self._waiting.first.size
+        return own * workers > self._waiting.size + self._held.size
 
     def _fallen_behind(self) -> Entry | None:
         """A task of the worker that has been at one for the longest time, of those at which it is unusually long."""
-        for worker in sorted(self._workers.values(), key=lambda worker: worker.since):
-            first = next(iter(worker.running.values()), None)
-            if first is None or not self._pace.is_late(first.size, self._now - worker.since):
+        for worked_s, entries in self._held.longest_first(self._now):
+            if not self._pace.is_late(0, worked_s):
+                return None  # nor are those after it, which began later
+            if not self._pace.is_late(entries[0].size, worked_s):
                 continue
-            for entry in worker.running.values():
-                if entry.holders == 1 and not entry.deaths and entry.task.is_planned:
+            for entry in entries:
+                if entry.holders == 1 and not entry.deaths and entry.task.is_planned and self._is_owed(entry):
                     return entry
         return None
 
     def unneeded(self) -> tuple[str, ...]:
         """Idle workers beyond one for each open task, which may yet fail or fall behind."""
-        return tuple(self._idle)[: max(0, len(self._idle) - self.open_tasks)]
+        idle = self._held.idle
+        return tuple(idle)[: max(0, len(idle) - self.open_tasks)]
 
-    def finished(self, worker_id: str, task_id: str) -> str | None:
-        """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done."""
-        worker = self._workers[worker_id]
-        worker.failures_in_a_row = 0
+    def finished(self, worker_id: str, task_id: str, *, is_ours: bool = True) -> str | None:
+        """A worker committed a task's rows, or found them committed; returns the planned shard's id if that is done.
+
+        Args:
+            is_ours: whether it committed them; what it found committed says nothing of how long a task takes.
+        """
+        self._held.workers[worker_id].failures_in_a_row = 0
         self._waiting.is_outage = False
-        worked_s = self._now - worker.since if task_id == next(iter(worker.running), None) else None
-        entry = self._take(worker_id, task_id)
-        if worked_s is not None and entry.task.is_planned:
+        entry, worked_s = self._held.take(worker_id, task_id, self._now)
+        if worked_s is not None and entry.task.is_planned and is_ours:
             self._pace.add(entry.size, worked_s)
         if entry.task.is_half:
             self._settle_leaf(entry, is_crashed=False)
@@ -200,15 +187,15 @@ class Dispatcher:
 
     def failed(self, worker_id: str, task_id: str, error: RecordmillError, now: float) -> str:
         """An attempt failed and its worker lives; returns the planned shard's id."""
-        entry = self._take(worker_id, task_id)
-        self._workers[worker_id].failures_in_a_row += 1
+        entry, _ = self._held.take(worker_id, task_id, self._now)
+        self._held.workers[worker_id].failures_in_a_row += 1
         if self._is_open(entry):
             self._count_failure(entry, error, now)
         return entry.task.root_id
 
     def lost(self, worker_id: str, error: RecordmillError, now: float) -> tuple[str, ...]:
         """A worker is gone; returns the ids of the tasks it held.  Each is a suspect."""
-        worker = self._remove(worker_id)
+        worker = self._held.remove(worker_id)
         for entry in worker.running.values():
             if not self._is_open(entry):
                 continue
@@ -221,7 +208,7 @@ class Dispatcher:
 
     def released(self, worker_id: str) -> tuple[str, ...]:
         """A worker was taken away by the driver, not by what it ran: its tasks go back to the front, unsuspected."""
-        worker = self._remove(worker_id)
+        worker = self._held.remove(worker_id)
         for entry in filter(self._is_open, reversed(worker.running.values())):
             if entry.is_suspect:
                 self._suspects.appendleft(entry)
@@ -231,18 +218,10 @@ class Dispatcher:
 
     def _is_open(self, entry: Entry) -> bool:
         """Whether nobody else has the task, and its shard is neither done nor given up."""
-        root_id = entry.task.root_id
-        return not entry.holders and root_id not in self.done and root_id not in self.given_up
+        return not entry.holders and self._is_owed(entry)
 
-    def _remove(self, worker_id: str) -> _Worker:
-        self._idle.pop(worker_id, None)
-        self._busy.pop(worker_id, None)
-        worker = self._workers.pop(worker_id)
-        self._placed -= len(worker.running)
-        for entry in worker.running.values():
-            entry.holders -= 1
-            self._held_size -= entry.size
-        return worker
+    def _is_owed(self, entry: Entry) -> bool:
+        return entry.task.root_id not in self.done and entry.task.root_id not in self.given_up
 
     def _judge(self, entry: Entry, now: float) -> None:
         """What follows from a death: another try alone, a division, or the end for a single document."""
@@ -297,36 +276,6 @@ class Dispatcher:
         heapq.heappush(self._delayed, (now + wait_s, self._tickets, entry))
 
     def _hand(self, worker_id: str, entry: Entry, *, is_alone: bool) -> Assignment:
-        worker = self._workers[worker_id]
-        if not worker.running:
-            worker.since = self._now
-        worker.running[entry.task.task_id] = entry
-        worker.is_alone = is_alone
+        self._held.hand(worker_id, entry, self._now, is_alone=is_alone)
         entry.attempts += 1
-        entry.holders += 1
-        self._held_size += entry.size
-        self._placed += 1
-        self._file(worker_id)
         return Assignment(worker_id, entry.task, entry.attempts)
-
-    def _take(self, worker_id: str, task_id: str) -> Entry:
-        worker = self._workers[worker_id]
-        if task_id == next(iter(worker.running), None):
-            worker.since = self._now
-        entry = worker.running.pop(task_id)
-        worker.is_alone = False
-        entry.holders -= 1
-        self._held_size -= entry.size
-        self._placed -= 1
-        self._file(worker_id)
-        return entry
-
-    def _file(self, worker_id: str) -> None:
-        """Puts a worker among the idle ones, those that may prefetch, or neither."""
-        worker = self._workers[worker_id]
-        self._idle.pop(worker_id, None)
-        self._busy.pop(worker_id, None)
-        if not worker.running:
-            self._idle[worker_id] = None
-        elif len(worker.running) < PREFETCH and not worker.is_alone:
-            self._busy[worker_id] = None

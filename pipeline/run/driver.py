@@ -113,6 +113,8 @@ class Driver:
         self._last = _Lasts()
         self._coming: set[str] = set()
         """Workers that have found room and are not ready."""
+        self._concurrency: dict[str, int] = {}
+        """Of each worker that was ever asked for."""
         self.use = EngineUse()
         """Of all engines, up to their last commits."""
 
@@ -165,7 +167,7 @@ class Driver:
             raise ClusterError(self._last.unplaced)
         for _ in range(fleet.to_start(self._dispatcher.open_tasks)):
             fleet.starting += 1
-            self._cluster.start_worker(fleet.concurrency)
+            self._concurrency[self._cluster.start_worker(fleet.concurrency)] = fleet.concurrency
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -206,7 +208,7 @@ class Driver:
 
     def _finished(self, event: Finished) -> None:
         summary = event.summary
-        root_id = self._dispatcher.finished(event.worker_id, summary.task_id)
+        root_id = self._dispatcher.finished(event.worker_id, summary.task_id, is_ours=summary.is_ours)
         self._fleet.progressed()
         if root_id is not None:
             self._ledger.commit(root_id, summary.tally)
@@ -247,7 +249,9 @@ class Driver:
         logger.info("run=%s worker=%s dismissed: there is nothing left for it", self._run, worker_id)
 
     def _lost(self, event: Lost) -> None:
-        self._fleet.lost(is_memory=event.is_memory)
+        before = self._fleet.concurrency
+        out_of_memory_at = self._concurrency[event.worker_id] if event.is_memory else None
+        self._fleet.lost(out_of_memory_at=out_of_memory_at, is_preempted=event.is_preempted)
         self._last.trouble = event.error
         self._last.unplaced = None
         if event.is_preempted:
@@ -257,6 +261,8 @@ class Driver:
         logger.warning(
             "run=%s worker=%s lost tasks=%s error=%s", self._run, event.worker_id, ",".join(tasks), event.error
         )
+        if self._fleet.concurrency < before:
+            logger.warning("run=%s starts workers with concurrency %d from now on", self._run, self._fleet.concurrency)
 
     def _log(self, what: str, task_id: str, worker_id: str, rest: str) -> None:
         logger.info("run=%s shard=%s worker=%s %s %s", self._run, task_id, worker_id, what, rest)

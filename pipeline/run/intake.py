@@ -52,6 +52,7 @@ def rows_of(
     document_bytes: int,
     before: Shard | None = None,
     known: KnownColumns | None = None,
+    allow_duplicates: bool = False,
 ) -> Iterator[Row]:
     """Every planned row of a shard, once, in order, whatever the input does.
 
@@ -61,13 +62,18 @@ def rows_of(
         document_bytes: texts of more UTF-8 bytes are too long.
         before: rows whose ids count as seen, where the shard is a piece of another.
         known: what rows that cannot be read pass through all the same.
+        allow_duplicates: equal ids are no fault, as in a rerun: its shards hold rows of many shards of the other run,
+            which has left out those that were doubles in their own.
 
     Raises:
         StorageError: the store gave out; nothing is said about the rows then.
         VerificationError: there are more rows than were planned.
     """
     index = 0
-    seen = {row.content.document_id for row in rows_of(before, read, document_bytes=0)} if before is not None else set()
+    seen: set[str | None] | None = None
+    if not allow_duplicates:
+        earlier = () if before is None else rows_of(before, read, document_bytes=0)
+        seen = {row.content.document_id for row in earlier}
     for piece in shard.pieces:
         for content in _planned(piece, read, {} if known is None else known(piece)):
             yield _checked(index, content, seen, document_bytes)
@@ -96,16 +102,17 @@ def _unreadable(document_id: str, reason: str, extra: Mapping[str, Any]) -> Outc
     return Outcome(document_id, Status.FAILED, Cause.UNREADABLE, reason, extra=extra)
 
 
-def _checked(index: int, content: Document | Outcome, seen: set[str | None], document_bytes: int) -> Row:
+def _checked(index: int, content: Document | Outcome, seen: set[str | None] | None, document_bytes: int) -> Row:
     if isinstance(content, Outcome):
         return Row(index, content)
     if content.document_id is None:
         return _failed(index, content, Cause.NULL_ID)
     document_id, _ = clean_text(content.document_id)
     document = replace(content, document_id=document_id)
-    if document_id in seen:
-        return _failed(index, document, Cause.DUPLICATE_ID)
-    seen.add(document_id)
+    if seen is not None:
+        if document_id in seen:
+            return _failed(index, document, Cause.DUPLICATE_ID)
+        seen.add(document_id)
     if document.unreadable is not None:
         return _failed(index, document, Cause.UNREADABLE, document.unreadable)
     if document.text is None:

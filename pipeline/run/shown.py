@@ -44,24 +44,19 @@ def shown_documents(store: Store, layout: RunLayout, plan: Plan, spec: JobSpec) 
         chosen = shards[::step][:wanted]
         read = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits).read
         each = -(-wanted // max(1, len(chosen)))
-        found = (
-            document
-            for shard in chosen
-            for document in islice(_of_shard(store, layout, shard, read, spec.limits.document_bytes), each)
-        )
+        found = (document for shard in chosen for document in islice(_of_shard(store, layout, shard, read, spec), each))
         return tuple(islice(found, wanted))
     except (StorageError, VerificationError) as error:
         logger.warning("the report shows no documents beside their records: %s", error)
         return ()
 
 
-def _of_shard(
-    store: Store, layout: RunLayout, shard: Shard, read: ReadPiece, document_bytes: int
-) -> Iterator[ShownDocument]:
+def _of_shard(store: Store, layout: RunLayout, shard: Shard, read: ReadPiece, spec: JobSpec) -> Iterator[ShownDocument]:
     table = read_part(store, layout.part(shard.shard_id))
     if not has_spans(table):
         return
-    for row, outcome in with_grounded(table, rows_of(shard, read, document_bytes=document_bytes)):
+    rows = rows_of(shard, read, document_bytes=spec.limits.document_bytes, allow_duplicates=spec.rerun is not None)
+    for row, outcome in with_grounded(table, rows):
         if outcome is not None and isinstance(row.content, Document):
             yield _shown(outcome, shard.shard_id, row.content.text or "")
 

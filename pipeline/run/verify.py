@@ -86,13 +86,26 @@ def verify(prefix: str, s3: S3Spec) -> Verification:
     spec = stored_spec(store, layout)
     stored = standing_plan(store, layout)
     reader = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits)
-    return verify_parts(store, layout, stored, reader.read, document_bytes=spec.limits.document_bytes)
+    return verify_parts(
+        store,
+        layout,
+        stored,
+        reader.read,
+        document_bytes=spec.limits.document_bytes,
+        allow_duplicates=spec.rerun is not None,
+    )
 
 
 def verify_parts(
-    store: Store, layout: RunLayout, stored: StoredPlan, read: ReadPiece, *, document_bytes: int
+    store: Store,
+    layout: RunLayout,
+    stored: StoredPlan,
+    read: ReadPiece,
+    *,
+    document_bytes: int,
+    allow_duplicates: bool = False,
 ) -> Verification:
-    """As `verify`, for a plan and a way to read the input."""
+    """As `verify`, for a plan and a way to read the input; `allow_duplicates` as in `rows_of`."""
     plan = stored.plan
     shards = {shard.shard_id: shard for shard in plan.shards}
     listed = {shard_id_of(item.uri) or item.uri for item in store.list_prefix(layout.parts_prefix)}
@@ -107,7 +120,7 @@ def verify_parts(
 
     def check(item: tuple[str, Shard]) -> _Checked:
         shard_id, shard = item
-        rows = rows_of(shard, read, document_bytes=document_bytes)
+        rows = rows_of(shard, read, document_bytes=document_bytes, allow_duplicates=allow_duplicates)
         return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, rows)
 
     found = 0

@@ -105,6 +105,7 @@ class Worker:
             ThreadPoolExecutor(2, "read"),
             document_bytes=spec.limits.document_bytes,
             known=reader.known,
+            allow_duplicates=spec.rerun is not None,
         )
         self._committer = Committer(
             store,

@@ -52,6 +52,10 @@ class Faults:
     """Workers on which every task fails."""
     memory_deaths: int = 0
     """Deaths of the first tasks that are for want of memory."""
+    preemptions: int = 0
+    """Workers whose machine is taken away in the first tasks."""
+    is_found: bool = False
+    """Whether another driver has committed every task before this one comes to it."""
 
 
 class SimulatedCluster:
@@ -113,10 +117,14 @@ class SimulatedCluster:
         if is_memory:
             self.faults.memory_deaths -= 1
             dies_at = 0
+        is_preempted = bool(planned) and not is_memory and self.faults.preemptions > 0
+        if is_preempted:
+            self.faults.preemptions -= 1
+            dies_at = 0
         end = start + self.row_s * ((len(planned) if dies_at is None else dies_at) + 1)
         self.busy_until[worker_id] = end
         if dies_at is not None:
-            self._at(end, worker_id, lambda: self._die(worker_id, is_memory))
+            self._at(end, worker_id, lambda: self._die(worker_id, is_memory, is_preempted))
         elif worker_id in self.faults.bad_workers or self.rng.random() < self.faults.failure:
             self._at(end, worker_id, lambda: self._fail(worker_id, task))
         else:
@@ -153,10 +161,10 @@ class SimulatedCluster:
         self.refused[event.worker_id] = event
         self._at(self.now + self.refuse_s, event.worker_id, lambda: event)
 
-    def _die(self, worker_id: str, is_memory: bool) -> Event:
+    def _die(self, worker_id: str, is_memory: bool, is_preempted: bool) -> Event:
         self.alone.append((worker_id, len(self.queues[worker_id])))
         self.kill(worker_id)
-        return Lost(worker_id, EngineDeadError("it died"), is_memory)
+        return Lost(worker_id, EngineDeadError("it died"), is_memory, is_preempted)
 
     def _fail(self, worker_id: str, task: Task) -> Event:
         self.queues[worker_id].remove(task)
@@ -175,7 +183,8 @@ class SimulatedCluster:
         )
         lived = sum(is_valid for _, is_valid in content)
         counts = {(Status.VALID, None): lived, (Status.FAILED, Cause.ENGINE_CRASH): len(content) - lived}
-        return Finished(worker_id, Summary(task.task_id, Tally({k: n for k, n in counts.items() if n}), True, 1.0))
+        tally = Tally({k: n for k, n in counts.items() if n})
+        return Finished(worker_id, Summary(task.task_id, tally, not self.faults.is_found, 1.0))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections import Counter
 
 import pytest
@@ -142,6 +143,14 @@ def test_shards_with_a_part_are_not_done_again() -> None:
     assert not set(present) & cluster.attempts.keys()
 
 
+@pytest.mark.parametrize("is_found", [True, False])
+def test_the_pace_is_that_of_a_runs_own_commits(is_found: bool) -> None:
+    """Fails when what another driver had committed is taken for quick work."""
+    simulation = simulate(_ledger(*([5] * 20)), SimulatedCluster(1, Faults(is_found=is_found)), engines=1)
+    simulation.driver.run()
+    assert simulation.dispatcher._pace.is_late(5, 1e6) != is_found
+
+
 def test_a_shard_that_always_fails_is_given_up_and_the_others_are_done() -> None:
     ledger = _ledger(5, 5)
     cluster = SimulatedCluster(1, Faults(failure=1.0))
@@ -204,6 +213,15 @@ def test_workers_that_always_die_end_the_run() -> None:
     assert len(cluster.started) < 40
 
 
+def test_machines_that_are_taken_away_do_not_end_the_run_however_often() -> None:
+    """Fails when such a loss counts like a death."""
+    ledger = _ledger(5)
+    cluster = SimulatedCluster(1, Faults(preemptions=40))
+    simulate(ledger, cluster, engines=1).driver.run()
+    assert ledger.is_complete
+    assert len(cluster.started) == 41
+
+
 def test_workers_that_never_start_end_the_run_with_their_reason() -> None:
     cluster = SimulatedCluster(2, Faults(start=1.0))
     with pytest.raises(EngineError, match="no start"):
@@ -236,6 +254,21 @@ def test_a_place_where_no_worker_starts_does_not_end_the_run_nor_is_it_asked_for
     simulate(ledger, cluster, engines=engines).driver.run()
     assert ledger.is_complete
     assert len(cluster.started) < 6
+
+
+def test_a_machine_where_engines_fail_at_once_is_asked_for_no_more_while_others_load() -> None:
+    """Fails when the run gives up before it knows what becomes of those."""
+    bad = frozenset(f"w{number}" for number in range(400)) - {"w1", "w2"}
+    cluster = SimulatedCluster(3, Faults(bad_starts=bad, start_error=lambda: EngineStartError("no GPU memory")))
+    cluster.refuse_s = 0.5
+    ledger = _ledger(*([500] * 60))
+    simulation = simulate(ledger, cluster, engines=3)
+    asked: list[tuple[float, int]] = []
+    simulation.driver._progress = lambda snapshot: asked.append((cluster.now, len(cluster.started)))
+    simulation.driver.run()
+    assert ledger.is_complete
+    assert max(count for now, count in asked if now < cluster.start_s) == 5
+    assert len(cluster.started) < 12
 
 
 def test_an_engine_that_cannot_start_as_configured_is_not_tried_again() -> None:
@@ -331,6 +364,15 @@ def test_want_of_memory_halves_the_concurrency_of_later_workers() -> None:
     cluster = SimulatedCluster(1, Faults(memory_deaths=2))
     simulate(_ledger(5), cluster, engines=1).driver.run()
     assert cluster.started == [64, 32, 16]
+
+
+def test_workers_that_run_out_of_memory_together_halve_the_concurrency_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Fails when each death halves what the one before it has halved."""
+    cluster = SimulatedCluster(4, Faults(memory_deaths=4))
+    with caplog.at_level(logging.WARNING):
+        simulate(_ledger(5, 5, 5, 5), cluster, engines=4).driver.run()
+    assert cluster.started == [64] * 4 + [32] * 4
+    assert caplog.text.count("concurrency 32 from now on") == 1
 
 
 def test_a_stop_leaves_what_is_committed_and_a_second_submission_completes_it() -> None:

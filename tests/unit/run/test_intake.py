@@ -74,6 +74,13 @@ def test_an_id_that_stands_before_a_half_is_a_duplicate_in_it_as_in_the_whole(un
     assert [row.content for row in undivided[2:]] == [row.content for row in rows]
 
 
+def test_equal_ids_are_no_fault_where_they_are_allowed_nor_those_before_a_half() -> None:
+    read = _read(Document("a", "one"), Document("a", "two"))
+    first, second = Shard((Piece(PIECE.uri, "e", 0, 0, 2),)), Shard((Piece(PIECE.uri, "e", 1, 0, 2),))
+    rows = list(rows_of(second, read, document_bytes=100, before=first, allow_duplicates=True))
+    assert [row.content for row in rows] == [Document("a", "one"), Document("a", "two")]
+
+
 def test_lone_surrogates_are_replaced_one_for_one_and_noted() -> None:
     (row,) = _rows(_read(Document("a\ud800", "b\udfffc\x00d")), 1)
     assert isinstance(row.content, Document)

@@ -130,6 +130,49 @@ def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own()
     assert (late.worker_id, late.task.task_id) == ("quick", left[0])
 
 
+def test_of_a_stuck_worker_each_task_is_handed_out_once_more_and_none_that_another_has_done() -> None:
+    """Fails when the first one, which another worker has done meanwhile, is taken for late again and again."""
+    count = FINISHED_BEFORE_JUDGING + 2
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(count))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
+    dispatcher.add_worker("stuck")
+    now = 0.0
+    for name in list(shards)[:-2]:
+        dispatcher.assign(now)
+        now += USUAL_S
+        dispatcher.assign(now)
+        dispatcher.finished("stuck", name)
+    dispatcher.assign(now)
+    left = list(shards)[-2:]
+    assert list(dispatcher.running("stuck")) == left
+    dispatcher.add_worker("idle")
+    now += BEHIND * USUAL_S + 1
+    for name in left:
+        assert [item.task.task_id for item in dispatcher.assign(now)] == [name]
+        assert dispatcher.finished("idle", name) == name
+    assert dispatcher.assign(now) == []
+    assert dispatcher.is_finished
+
+
+def test_what_a_worker_finds_committed_says_nothing_of_how_long_a_task_takes() -> None:
+    """As where two drivers work at one run; fails when looking whether a part stands counts as doing it."""
+    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(2 * FINISHED_BEFORE_JUDGING))}
+    dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
+    for name in ("works", "finds"):
+        dispatcher.add_worker(name)
+    now = 0.0
+    first = dispatcher.assign(now)[0].task.task_id
+    for _ in shards:
+        now += 0.01
+        for task_id in (*dispatcher.running("finds"), *dispatcher.running("works")[1:]):
+            worker_id = "finds" if task_id in dispatcher.running("finds") else "works"
+            dispatcher.finished(worker_id, task_id, is_ours=False)
+        dispatcher.assign(now)
+    assert len(dispatcher.done) == len(shards) - 1
+    assert dispatcher.running("works") == (first,)
+    assert dispatcher.assign(now + 1000 * USUAL_S) == []
+
+
 def test_a_long_task_is_late_by_its_own_measure_and_a_short_one_by_the_mean() -> None:
     """Fails when every task is held against the mean time alone."""
     pace = Pace()

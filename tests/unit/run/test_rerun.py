@@ -17,15 +17,19 @@ from pipeline.core.document import Piece, Shard
 from pipeline.core.errors import FingerprintError, InputError, SpecError, VerificationError
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.run.engines import start_engine
+from pipeline.run.messages import Setup, Summary
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.rerun import chosen_rows, count_chosen, rerun_spec
 from pipeline.run.submission import write_spec
+from pipeline.run.task import Task
 from pipeline.run.verify import stored_spec
+from pipeline.run.worker import Worker
 from pipeline.storage.arrow import outcomes_table
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
-from pipeline.storage.parts import encode_part, part_footer
+from pipeline.storage.parts import encode_part, part_footer, read_statuses
 from pipeline.storage.store import open_store
 
 ROWS = 50
@@ -112,6 +116,34 @@ def test_the_plan_holds_the_very_rows_though_all_ids_are_alike(parent: JobSpec, 
     expected = [number for number in range(ROWS) if judged(number)[0] in (Status.TRUNCATED, Status.CLOSED)]
     assert texts_of(prepared) == [f"note {number}" for number in expected]
     assert all(shard.rows <= 8 for shard in prepared.stored.plan.shards)
+
+
+async def test_its_worker_takes_ids_that_were_in_several_shards_for_no_doubles(parent: JobSpec, tmp_path: Path) -> None:
+    """Fails when the worker does not tell `rows_of` that it works on a rerun."""
+    prepared = prepare(child_of(parent, tmp_path), tmp_path)
+    spec, guide = prepared.job.spec, prepared.job.guide
+    assert guide is not None
+    worker = Worker(
+        Setup(
+            spec,
+            str(tmp_path),
+            prepared.job.template,
+            prepared.stored.plan.fingerprint,
+            guide.fingerprint,
+            "s",
+            start_engine,
+            prepared.schema,
+        ),
+        4,
+    )
+    assert await worker.start(guide.to_bytes()) == "scripted"
+    try:
+        for shard in prepared.stored.plan.shards:
+            assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
+            causes = {cause for _, cause in read_statuses(prepared.store, prepared.layout.part(shard.shard_id))}
+            assert Cause.DUPLICATE_ID not in causes
+    finally:
+        worker._watch.close()
 
 
 def test_a_cause_narrows_the_choice_and_the_footers_count_the_same(parent: JobSpec, tmp_path: Path) -> None:

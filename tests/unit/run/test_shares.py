@@ -60,7 +60,7 @@ def test_a_giant_at_the_head_keeps_nobody_from_prefetching_once_it_is_taken() ->
 
 
 def test_what_is_left_is_known_after_any_turn_of_events() -> None:
-    """The sums agree with what waits and what is held."""
+    """The sums agree with what waits and what is held, and who has been at a task for longer comes first."""
     dispatcher, sizes = _dispatcher(*range(40, 0, -1))
     rng = random.Random(3)
     workers = [f"w{number}" for number in range(4)]
@@ -72,7 +72,12 @@ def test_what_is_left_is_known_after_any_turn_of_events() -> None:
         dispatcher.assign(now, rng.randrange(3))
         waiting = sum(entry.size for entry in dispatcher._waiting)
         held = sum(size for name in workers for size in _held(dispatcher, sizes, name))
-        assert (dispatcher._waiting.size, dispatcher._held_size) == (waiting, held)
+        assert (dispatcher._waiting.size, dispatcher._held.size) == (waiting, held)
+        worked = list(dispatcher._held.longest_first(now))
+        assert [worked_s for worked_s, _ in worked] == sorted((worked_s for worked_s, _ in worked), reverse=True)
+        assert sorted(len(entries) for _, entries in worked) == sorted(
+            len(dispatcher.running(name)) for name in workers if dispatcher.running(name)
+        )
         name = rng.choice(workers)
         if running := dispatcher.running(name):
             if rng.random() < 0.2:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.core.document import Piece, Plan, Shard
-from pipeline.core.sections import S3Spec
+from pipeline.core.outcome import Status
+from pipeline.core.sections import RerunSpec, S3Spec
 from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.report.documents import ShownSpan
 from pipeline.run.preflight import input_objects
@@ -72,6 +73,19 @@ def test_a_run_of_one_shard_shows_several_of_its_documents(tmp_path: Path) -> No
     run, plan, spec = _run(tmp_path)
     one = Plan(FINGERPRINT, plan.objects, plan.shards[:1])
     assert [item.document_id for item in shown_documents(run.store, run.layout, one, spec)] == ["d1", "d2", "d3", "d4"]
+
+
+def test_equal_ids_are_shown_of_a_rerun_which_takes_them_from_several_shards(tmp_path: Path) -> None:
+    """Fails when the second one is taken for a double, which has no text."""
+    run, _, spec = _run(tmp_path)
+    ids, texts = ["d1"] * SHARD_ROWS, ["ACME owes 9.00"] * SHARD_ROWS
+    pq.write_table(pa.table({"document_id": ids, "text": texts}), tmp_path / "in" / "all.parquet")
+    rerun = spec.model_copy(update={"rerun": RerunSpec(of=f"{tmp_path}/old/", status=(Status.CLOSED,))})
+    objects = input_objects(run.store, spec)
+    one = Plan(FINGERPRINT, objects, (Shard((Piece(objects[0].uri, objects[0].etag, 0, 0, SHARD_ROWS),)),))
+    run.put_part(one, 0, [valid(document_id) for document_id in ids])
+    assert len(shown_documents(run.store, run.layout, one, spec)) == 1
+    assert len(shown_documents(run.store, run.layout, one, rerun)) == spec.output.shown_documents
 
 
 def test_none_is_shown_where_the_job_says_so(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,15 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.document import Document, Piece
+from pipeline.core.document import Document, Piece, Plan
+from pipeline.core.spec import parse_spec
 from pipeline.report.write import build_report, write_report
 from pipeline.run import shared_ids
 from pipeline.run.fingerprint import Identity
-from pipeline.run.plan import StoredPlan
+from pipeline.run.plan import StoredPlan, make_shards, write_plan
+from pipeline.run.preflight import input_objects
 from pipeline.run.shared_ids import SharedId, id_hashes
-from pipeline.run.verify import Verification, verify_parts
+from pipeline.run.submission import write_spec
+from pipeline.run.verify import Verification, verify, verify_parts
 from pipeline.storage.layout import RunLayout
-from tests.unit.report.runs import Run, plan_of, valid
+from tests.unit.report.runs import FINGERPRINT, Run, effective_spec, plan_of, valid
 
 IDS = [["a", "b"], ["b", "c"], ["d", "b"], ["a", "e"]]
 
@@ -82,3 +86,22 @@ def test_two_ids_of_one_hash_are_not_one_shared_id(monkeypatch: pytest.MonkeyPat
 
 def test_an_id_twice_within_one_shard_is_not_shared(tmp_path: Path) -> None:
     assert _verified(tmp_path, [["a", "a"], ["b"]], parts=2).shared_ids.count == 0
+
+
+@pytest.mark.parametrize("is_rerun", [True, False])
+def test_the_spans_of_equal_ids_are_looked_at_in_a_rerun(tmp_path: Path, is_rerun: bool) -> None:
+    """Elsewhere the second one is a double, which nothing is extracted from."""
+    (tmp_path / "in").mkdir()
+    line = json.dumps({"document_id": "a", "text": "ACME owes 9.00"})
+    (tmp_path / "in" / "a.jsonl").write_text(f"{line}\n{line}\n")
+    raw = effective_spec() | {"input": {"uri": f"{tmp_path}/in/"}, "output": {"uri": f"{tmp_path}/run/"}}
+    rerun = {"of": f"{tmp_path}/old/", "status": ["closed"]} if is_rerun else None
+    spec = parse_spec(raw | {"rerun": rerun}, source="test")
+    run = Run(RunLayout(spec.output.uri))
+    objects = input_objects(run.store, spec)
+    plan = Plan(FINGERPRINT, objects, make_shards(objects, 2))
+    write_spec(run.store, run.layout, spec, attempt="a")
+    write_plan(run.store, run.layout, StoredPlan(plan, Identity({})), attempt="a")
+    run.put_part(plan, 0, [valid("a"), valid("a", vendor="OTHER")])
+    found = verify(spec.output.uri, spec.s3)
+    assert any("vendor is not what stands" in problem for problem in found.problems) == is_rerun
