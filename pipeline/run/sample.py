@@ -71,7 +71,16 @@ def _read(spec: JobSpec, objects: tuple[InputObject, ...], pieces: tuple[Piece, 
     reader = DocumentReader(store, spec.input, spec.limits)
     try:
         limit = spec.limits.document_bytes
-        rows = tuple(rows_of(Shard(pieces), reader.read, document_bytes=limit, known=reader.known))
+        rows = tuple(
+            rows_of(
+                # Of many shards, and an id may stand in several.
+                Shard(pieces),
+                reader.read,
+                document_bytes=limit,
+                known=reader.known,
+                allow_duplicates=True,
+            )
+        )
     finally:
         reader.close()
     return Sample(objects, rows, tuple(map(_document, rows)), columns)

@@ -17,12 +17,12 @@ def test_a_run_whose_spec_cannot_be_read_has_its_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     finished(tmp_path, lambda _: (Status.VALID, None))
-    stored = tmp_path / "old" / "_run" / "spec.json"
+    stored = tmp_path / "old[1]" / "_run" / "spec.json"
     stored.unlink()
     if spec is not None:
         stored.write_text(spec)
-    answered = say("report", tmp_path / "old")
+    answered = say("report", tmp_path / "old[1]")
     assert answered.code == 0
     assert "shows no documents" in answered.err
     assert "spec.json" in answered.err
-    assert (tmp_path / "old" / "report" / "report.html").exists()
+    assert (tmp_path / "old[1]" / "report" / "report.html").exists()

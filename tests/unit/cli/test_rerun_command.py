@@ -16,7 +16,7 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A finished run of which every document is valid."""
     monkeypatch.chdir(tmp_path)
     finished(tmp_path, lambda _: (Status.VALID, None))
-    return tmp_path / "old"
+    return tmp_path / "old[1]"
 
 
 def test_nothing_to_run_again_is_no_error_and_writes_nothing(old: Path, say: Say) -> None:

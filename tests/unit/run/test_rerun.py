@@ -18,6 +18,7 @@ from pipeline.core.errors import FingerprintError, InputError, SpecError, Verifi
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.run.engines import start_engine
+from pipeline.run.fingerprint import schema_digest
 from pipeline.run.messages import Setup, Summary
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
@@ -127,6 +128,7 @@ async def test_its_worker_takes_ids_that_were_in_several_shards_for_no_doubles(p
         Setup(
             spec,
             str(tmp_path),
+            schema_digest(prepared.job.schema),
             prepared.job.template,
             prepared.stored.plan.fingerprint,
             guide.fingerprint,
