@@ -143,8 +143,8 @@ def verify(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None,
         console.print(line, style="yellow", markup=False, soft_wrap=True)
     if found.is_sound:
         console.print(
-            f"[green]sound[/]: {found.documents_found} documents, each with one outcome, "
-            f"in {found.shards_planned} shards; checksums and report agree"
+            f"[green]sound[/]: {plural(found.documents_found, 'document')}, each with one outcome, "
+            f"in {plural(found.shards_planned, 'shard')}; checksums and report agree"
         )
         return 0
     for line in (*_first(found.wrong, "more"), *_first(found.missing, "more shards without a part")):

