@@ -139,7 +139,7 @@ def _logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_shard_with_the_most_text_is_handed_out_first(
-    s3_bucket: str, s3_server: S3Server, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Fails when shards are handed out as the plan has them."""
     store = store_of(s3_bucket, s3_server.endpoint_url)
@@ -149,7 +149,7 @@ def test_the_shard_with_the_most_text_is_handed_out_first(
     put_parquet(store, f"{s3_bucket}in/a.parquet", rows)
     spec = job(s3_bucket, s3_server.endpoint_url, cluster={"engines": 1})
     with caplog.at_level(logging.INFO, "pipeline.run.driver"):
-        assert run(spec, base=ROOT).exit_code == 0
+        assert run(spec, base=ROOT, address=cluster.address).exit_code == 0
     assert_each_once(spec, [row["document_id"] for row in rows])
     plan = standing_plan(store, RunLayout(spec.output.uri)).plan
     started = [message for message in caplog.messages if " started " in message]
