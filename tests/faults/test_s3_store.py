@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -99,10 +101,10 @@ def test_reading_survives_it(proxy: FaultProxy, store: S3Store, direct: S3Store,
 def test_a_list_of_many_pages_survives_resets(
     proxy: FaultProxy, store: S3Store, s3_server: S3Server, prefix: str
 ) -> None:
-    client = s3_server.client()
+    put = partial(s3_server.client().put_object, Bucket=prefix.split("/")[2], Body=b"")
     names = [f"many/{number:04d}" for number in range(1100)]
-    for name in names:
-        client.put_object(Bucket=prefix.split("/")[2], Key=name, Body=b"")
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: put(Key=name), names))
     proxy.add("reset_after", "GET", "list-type=2", count=1, skip=1)
     assert [info.uri for info in store.list(prefix + "many/")] == [prefix + name for name in names]
     assert proxy.faults() == ["reset_after"]
