@@ -52,7 +52,7 @@ def direct(s3_server: S3Server, s3_bucket: str) -> S3Store:
     return S3Store(S3Spec(endpoint_url=s3_server.endpoint_url))
 
 
-@pytest.mark.parametrize("fault", ["503", "500", "409", "reset_before", "reset_after", "error200", "delay"])
+@pytest.mark.parametrize("fault", ["503", "500", "reset_before", "reset_after", "error200", "delay"])
 def test_a_put_survives_it_and_is_ours(proxy: FaultProxy, store: S3Store, direct: S3Store, prefix: str, fault) -> None:
     proxy.add(fault, "PUT")
     assert store.put_if_absent(prefix + "part", b"x" * 5000, attempt="one")
@@ -71,17 +71,10 @@ def test_a_lost_answer_is_told_from_a_lost_race(proxy: FaultProxy, store: S3Stor
 
 
 def test_a_conflict_is_retried_and_never_taken_for_exists(proxy: FaultProxy, store: S3Store, prefix: str) -> None:
+    """Fails when a conflict is taken for "exists": what stands is then looked at."""
     proxy.add("409", "PUT", count=3)
     assert store.put_if_absent(prefix + "part", b"ours", attempt="one")
     assert [method for method, _, fault in proxy.log] == ["PUT"] * 4
-
-
-def test_a_put_that_is_answered_but_not_applied_is_put_again(
-    proxy: FaultProxy, store: S3Store, direct: S3Store, prefix: str
-) -> None:
-    proxy.add("error200", "PUT", count=1)
-    assert store.put_if_absent(prefix + "part", b"ours", attempt="one")
-    assert direct.get(prefix + "part") == b"ours"
 
 
 @pytest.mark.parametrize(
