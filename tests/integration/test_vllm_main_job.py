@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from ray.cluster_utils import Cluster
 
 from demo.documents import receipts
 from demo.s3 import S3Server
@@ -66,7 +67,7 @@ def _least_tokens(spec: JobSpec) -> int:
 
 
 def test_two_engines_close_every_record_within_a_budget(
-    s3_bucket: str, s3_server: S3Server, store: Store, tiny_llama: Path
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, store: Store, tiny_llama: Path
 ) -> None:
     """A model of random weights wants nothing that the schema wants; only the budget mask can end its records.
 
@@ -87,7 +88,7 @@ def test_two_engines_close_every_record_within_a_budget(
         decoding=budget,
         cluster={"engines": 2},
     )
-    counts = _counts(run(closed, base=ROOT))
+    counts = _counts(run(closed, base=ROOT, address=cluster.address))
     assert counts[Status.TRUNCATED] == counts[Status.INVALID] == counts[Status.FAILED] == 0
     assert counts[Status.VALID] + counts[Status.CLOSED] == 24
     assert counts[Status.CLOSED] > 12
@@ -99,7 +100,7 @@ def test_two_engines_close_every_record_within_a_budget(
 
 
 def test_real_receipts_become_records_whose_extractive_values_stand_in_them(
-    s3_bucket: str, s3_server: S3Server, store: Store, smollm2: Path, shared_data: Path
+    cluster: Cluster, s3_bucket: str, s3_server: S3Server, store: Store, smollm2: Path, shared_data: Path
 ) -> None:
     table = pq.read_table(shared_data / "receipts" / "receipts.parquet").slice(0, 16)
     put_parquet(store, f"{s3_bucket}in/receipts.parquet", table.select(["document_id", "text"]).to_pylist())
@@ -110,7 +111,7 @@ def test_real_receipts_become_records_whose_extractive_values_stand_in_them(
         "scanned",
         decoding={"max_tokens": 128, "date_order": "dmy"},
     )
-    result = run(spec, base=ROOT)
+    result = run(spec, base=ROOT, address=cluster.address)
     assert result.exit_code == 0
     counts = _counts(result)
     assert counts[Status.VALID] + counts[Status.CLOSED] == 16
