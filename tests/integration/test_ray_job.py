@@ -63,12 +63,23 @@ class Head:
 
     def job(self, submission_id: str) -> dict[str, Any]:
         """What the job server says of a job."""
+        found: dict[str, Any] = self._asked(submission_id)
+        return found
+
+    def has_job_server(self) -> bool:
+        try:
+            self._asked("")
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def _asked(self, submission_id: str) -> Any:
+        """Of all jobs for an empty id."""
         request = urllib.request.Request(
             f"{self.dashboard}/api/jobs/{submission_id}", headers={"Authorization": f"Bearer {self.token}"}
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
-            found: dict[str, Any] = json.load(answer)
-        return found
+            return json.load(answer)
 
     def ended(self, submission_id: str) -> tuple[dict[str, Any], set[str]]:
         """The job once it has ended, and the names of all metrics that were seen until then."""
@@ -155,7 +166,7 @@ def _start(environment: dict[str, str], token: str, log: Path) -> tuple[Head, su
 def _has_job_server(head: Head, process: subprocess.Popen[bytes], log: Path) -> bool:
     """Waits for it; false where the cluster has ended instead."""
     deadline = time.monotonic() + DEADLINE_S
-    while head.ray("job", "list", "--address", head.dashboard).returncode:
+    while not head.has_job_server():
         if process.poll() is not None:
             return False
         assert time.monotonic() < deadline, log.read_text()
