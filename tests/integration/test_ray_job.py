@@ -197,10 +197,11 @@ def places(head: Head, s3_bucket: str, s3_server: S3Server) -> list[str]:
     return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
 
-def test_a_submitted_job_succeeds_and_its_engines_can_be_watched(
+def test_a_submitted_job_succeeds_and_can_be_watched_beside_one_that_cannot_be_read_and_ends_with_exit_code_2(
     head: Head, places: list[str], s3_bucket: str, s3_server: S3Server
 ) -> None:
     head.submit("receipts-1", *places)
+    head.submit("receipts-2", *places, "--set", "decoding.no_such_key=1")
     job, seen = head.ended("receipts-1")
     assert (job["status"], job["driver_exit_code"]) == ("SUCCEEDED", 0), job["message"]
     store = store_of(s3_bucket, s3_server.endpoint_url)
@@ -209,10 +210,6 @@ def test_a_submitted_job_succeeds_and_its_engines_can_be_watched(
     assert sum(report["balance"]["outcomes"].values()) == 52
     names = {metric.exported + ("_count" if metric.kind == "histogram" else "") for metric in METRICS}
     assert names <= seen
-
-
-def test_a_job_that_cannot_be_read_ends_with_exit_code_2(head: Head, places: list[str]) -> None:
-    head.submit("receipts-2", *places, "--set", "decoding.no_such_key=1")
     job, _ = head.ended("receipts-2")
     assert (job["status"], job["driver_exit_code"]) == ("FAILED", 2), job["message"]
 
