@@ -444,6 +444,7 @@ class TestStart:
 
 
 SCHEMA = '{"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"],"additionalProperties":false}'
+ALLOWED = ('{"b":true}', '{"b":false}')
 SILENCE_S = 15
 """More than a stock backend's first grammar takes, in which no token is made."""
 
@@ -472,9 +473,12 @@ class TestStock:
         await engine.close()
 
     async def test_a_stock_backend_can_be_chosen_by_name(self, stock: Stock, prompt: Any) -> None:
+        """The model may spend its tokens on white space, of which these backends allow any."""
         request = Request("s", prompt("x"), 60, GuideRequest(stock.backend, SCHEMA), temperature=1.0, seed=3)
         done = await stock.engine.generate(request)
-        assert done.text.lstrip().startswith("{")
+        said = "".join(done.text.split())
+        assert len(said) > 4
+        assert any(allowed.startswith(said) for allowed in ALLOWED)
 
     async def test_a_frozen_engine_core_ends_every_request_and_leaves_nothing(self, stock: Stock, prompt: Any) -> None:
         await end(stock.engine, signal.SIGSTOP, stock.pids, prompt)
