@@ -26,6 +26,7 @@ import pytest
 
 from demo.documents import receipts
 from demo.s3 import S3Server
+from pipeline.cli import main
 from pipeline.run.metrics import METRICS
 from tests.integration.scripted import ROOT, put_parquet, store_of
 
@@ -198,7 +199,13 @@ def places(head: Head, s3_bucket: str, s3_server: S3Server) -> list[str]:
 
 
 def test_a_submitted_job_succeeds_and_can_be_watched_beside_one_that_cannot_be_read_and_ends_with_exit_code_2(
-    head: Head, places: list[str], s3_bucket: str, s3_server: S3Server
+    head: Head,
+    places: list[str],
+    s3_bucket: str,
+    s3_server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     head.submit("receipts-1", *places)
     head.submit("receipts-2", *places, "--set", "decoding.no_such_key=1")
@@ -212,6 +219,15 @@ def test_a_submitted_job_succeeds_and_can_be_watched_beside_one_that_cannot_be_r
     assert names <= seen
     job, _ = head.ended("receipts-2")
     assert (job["status"], job["driver_exit_code"]) == ("FAILED", 2), job["message"]
+    capsys.readouterr()
+    assert main(["verify", f"{s3_bucket}run/", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents_found"] == 52
+    assert main(["status", f"{s3_bucket}run/", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["balance"] == report["balance"]
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    records, there = tmp_path / "records.jsonl", ["--endpoint-url", s3_server.endpoint_url]
+    assert main(["export", f"{s3_bucket}run/", "--to", "jsonl", "-o", str(records), *there]) == 0
+    assert len(records.read_text().splitlines()) == report["balance"]["outcomes"]["valid"]
 
 
 def test_the_job_server_turns_away_who_has_no_token(head: Head) -> None:
