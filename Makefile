@@ -52,7 +52,8 @@ demo: setup ## Run a job on this machine: S3 server, 200 receipts, a small model
 test: lint ## Run every check and every test, save the long ones marked `soak`; ARGS are pytest's.
 	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
-soak: setup-dev ## Run under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
+soak: setup-dev ## Run the long tests, and under 200 random faults for 30 minutes; ARGS are options, such as `--seed 7 --minutes 5`.
+	@$(BIN)/python -m pytest -m soak
 	@$(BIN)/python -m tests.soak $(ARGS)
 
 bench: $(VENV)/.stamp-bench models ## Run every benchmark (four hours) and write docs/benchmarks.md; ARGS are options, such as `--only masks`.

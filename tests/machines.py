@@ -29,7 +29,7 @@ def head_alone(server: S3Server) -> Iterator[Cluster]:
     """A cluster whose machines may read and write the server."""
     cluster = Cluster()
     try:
-        _add(cluster, server, num_cpus=3, _system_config=_SOON)
+        _add(cluster, server, num_cpus=3, include_dashboard=False, _system_config=_SOON)
         yield cluster
     finally:
         cluster.shutdown()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
 from vllm import AsyncEngineArgs
 from vllm.config import VllmConfig
 from vllm.exceptions import VLLMError
@@ -32,6 +33,7 @@ __all__ = ["start_vllm"]
 
 _POLL_S = 0.2
 _SOCKETS = "VLLM_RPC_BASE_PATH"
+_DETAIL_CHARACTERS = 300
 _FOLDER_CHARACTERS = 65
 """The path of a socket has 107 at most, and vLLM's names have 36."""
 _START_ERRORS = (VLLMError, ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError, AssertionError)
@@ -137,7 +139,16 @@ def _build(
                 config, stat_loggers=[stat_logger(counters, on_progress)], disable_log_stats=True
             )
     except _START_ERRORS as error:
-        raise EngineStartError(f"vLLM {vllm_version()} cannot start {model.name}: {reason(error)}") from error
+        raise EngineStartError(f"vLLM {vllm_version()} cannot start {model.name}: {_why(error)}") from error
+
+
+def _why(error: BaseException) -> str:
+    """The reason, and of vLLM's own checks of its settings the first that failed, without the value."""
+    if not isinstance(error, ValidationError):
+        return reason(error)
+    first = error.errors(include_input=False, include_url=False)[0]
+    setting = first["loc"][0] if first["loc"] else error.title
+    return f"{setting}: {' '.join(first['msg'].split())[:_DETAIL_CHARACTERS]}"
 
 
 def _install_scheduler(config: VllmConfig) -> None:

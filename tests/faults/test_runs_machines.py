@@ -211,6 +211,8 @@ def test_a_worker_that_takes_more_memory_than_there_is_is_followed_by_one_that_t
         # What others on this machine took or gave back in the meantime moved the limit: then it says nothing.
         if abs(get_used_memory() - used) < STRAY_BYTES:
             break
+    else:
+        pytest.skip("others on this machine took or gave back memory in every try")
     assert result.error is None
     assert_each_once(spec, IDS)
     in_flight: dict[int, int] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -50,7 +52,7 @@ def direct(s3_server: S3Server, s3_bucket: str) -> S3Store:
     return S3Store(S3Spec(endpoint_url=s3_server.endpoint_url))
 
 
-@pytest.mark.parametrize("fault", ["503", "500", "409", "reset_before", "reset_after", "error200", "delay"])
+@pytest.mark.parametrize("fault", ["503", "500", "reset_before", "reset_after", "error200", "delay"])
 def test_a_put_survives_it_and_is_ours(proxy: FaultProxy, store: S3Store, direct: S3Store, prefix: str, fault) -> None:
     proxy.add(fault, "PUT")
     assert store.put_if_absent(prefix + "part", b"x" * 5000, attempt="one")
@@ -69,17 +71,10 @@ def test_a_lost_answer_is_told_from_a_lost_race(proxy: FaultProxy, store: S3Stor
 
 
 def test_a_conflict_is_retried_and_never_taken_for_exists(proxy: FaultProxy, store: S3Store, prefix: str) -> None:
+    """Fails when a conflict is taken for "exists": what stands is then looked at."""
     proxy.add("409", "PUT", count=3)
     assert store.put_if_absent(prefix + "part", b"ours", attempt="one")
     assert [method for method, _, fault in proxy.log] == ["PUT"] * 4
-
-
-def test_a_put_that_is_answered_but_not_applied_is_put_again(
-    proxy: FaultProxy, store: S3Store, direct: S3Store, prefix: str
-) -> None:
-    proxy.add("error200", "PUT", count=1)
-    assert store.put_if_absent(prefix + "part", b"ours", attempt="one")
-    assert direct.get(prefix + "part") == b"ours"
 
 
 @pytest.mark.parametrize(
@@ -99,10 +94,10 @@ def test_reading_survives_it(proxy: FaultProxy, store: S3Store, direct: S3Store,
 def test_a_list_of_many_pages_survives_resets(
     proxy: FaultProxy, store: S3Store, s3_server: S3Server, prefix: str
 ) -> None:
-    client = s3_server.client()
+    put = partial(s3_server.client().put_object, Bucket=prefix.split("/")[2], Body=b"")
     names = [f"many/{number:04d}" for number in range(1100)]
-    for name in names:
-        client.put_object(Bucket=prefix.split("/")[2], Key=name, Body=b"")
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: put(Key=name), names))
     proxy.add("reset_after", "GET", "list-type=2", count=1, skip=1)
     assert [info.uri for info in store.list(prefix + "many/")] == [prefix + name for name in names]
     assert proxy.faults() == ["reset_after"]

@@ -26,6 +26,7 @@ import pytest
 
 from demo.documents import receipts
 from demo.s3 import S3Server
+from pipeline.cli import main
 from pipeline.run.metrics import METRICS
 from tests.integration.scripted import ROOT, put_parquet, store_of
 
@@ -63,12 +64,23 @@ class Head:
 
     def job(self, submission_id: str) -> dict[str, Any]:
         """What the job server says of a job."""
+        found: dict[str, Any] = self._asked(submission_id)
+        return found
+
+    def has_job_server(self) -> bool:
+        try:
+            self._asked("")
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def _asked(self, submission_id: str) -> Any:
+        """Of all jobs for an empty id."""
         request = urllib.request.Request(
             f"{self.dashboard}/api/jobs/{submission_id}", headers={"Authorization": f"Bearer {self.token}"}
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
-            found: dict[str, Any] = json.load(answer)
-        return found
+            return json.load(answer)
 
     def ended(self, submission_id: str) -> tuple[dict[str, Any], set[str]]:
         """The job once it has ended, and the names of all metrics that were seen until then."""
@@ -155,7 +167,7 @@ def _start(environment: dict[str, str], token: str, log: Path) -> tuple[Head, su
 def _has_job_server(head: Head, process: subprocess.Popen[bytes], log: Path) -> bool:
     """Waits for it; false where the cluster has ended instead."""
     deadline = time.monotonic() + DEADLINE_S
-    while head.ray("job", "list", "--address", head.dashboard).returncode:
+    while not head.has_job_server():
         if process.poll() is not None:
             return False
         assert time.monotonic() < deadline, log.read_text()
@@ -186,10 +198,17 @@ def places(head: Head, s3_bucket: str, s3_server: S3Server) -> list[str]:
     return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
 
-def test_a_submitted_job_succeeds_and_its_engines_can_be_watched(
-    head: Head, places: list[str], s3_bucket: str, s3_server: S3Server
+def test_a_submitted_job_succeeds_and_can_be_watched_beside_one_that_cannot_be_read_and_ends_with_exit_code_2(
+    head: Head,
+    places: list[str],
+    s3_bucket: str,
+    s3_server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     head.submit("receipts-1", *places)
+    head.submit("receipts-2", *places, "--set", "decoding.no_such_key=1")
     job, seen = head.ended("receipts-1")
     assert (job["status"], job["driver_exit_code"]) == ("SUCCEEDED", 0), job["message"]
     store = store_of(s3_bucket, s3_server.endpoint_url)
@@ -198,12 +217,17 @@ def test_a_submitted_job_succeeds_and_its_engines_can_be_watched(
     assert sum(report["balance"]["outcomes"].values()) == 52
     names = {metric.exported + ("_count" if metric.kind == "histogram" else "") for metric in METRICS}
     assert names <= seen
-
-
-def test_a_job_that_cannot_be_read_ends_with_exit_code_2(head: Head, places: list[str]) -> None:
-    head.submit("receipts-2", *places, "--set", "decoding.no_such_key=1")
     job, _ = head.ended("receipts-2")
     assert (job["status"], job["driver_exit_code"]) == ("FAILED", 2), job["message"]
+    capsys.readouterr()
+    assert main(["verify", f"{s3_bucket}run/", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents_found"] == 52
+    assert main(["status", f"{s3_bucket}run/", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["balance"] == report["balance"]
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    records, there = tmp_path / "records.jsonl", ["--endpoint-url", s3_server.endpoint_url]
+    assert main(["export", f"{s3_bucket}run/", "--to", "jsonl", "-o", str(records), *there]) == 0
+    assert len(records.read_text().splitlines()) == report["balance"]["outcomes"]["valid"]
 
 
 def test_workers_of_a_job_that_sent_its_folder_look_into_their_own_copy(head: Head) -> None:

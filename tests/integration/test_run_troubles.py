@@ -111,19 +111,6 @@ def test_a_store_with_many_faults_loses_and_doubles_nothing(
     assert sum(fault is not None for _, _, fault in proxy.log) > 5
 
 
-def test_a_store_that_stays_away_ends_the_run_resumable(
-    cluster: Cluster, s3_bucket: str, s3_server: S3Server, proxy: FaultProxy
-) -> None:
-    put_parquet(store_of(s3_bucket, s3_server.endpoint_url), f"{s3_bucket}in/a.parquet", documents(40))
-    spec = job(s3_bucket, proxy.endpoint_url, cluster={"engines": 1}, limits={"attempts_per_shard": 1})
-    proxy.rules = [Rule("403", method="PUT", pattern="parts/", count=None)]
-    result = run(spec, base=ROOT, address=cluster.address)
-    assert result.exit_code == 3
-    proxy.rules = []
-    assert run(spec, base=ROOT, address=cluster.address).exit_code == 0
-    assert_each_once(spec, [row["document_id"] for row in documents(40)])
-
-
 def test_workers_that_die_are_told_with_their_machine_their_cause_and_where_to_look(
     cluster: Cluster, s3_bucket: str, s3_server: S3Server, caplog: pytest.LogCaptureFixture
 ) -> None:

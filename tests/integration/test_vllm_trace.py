@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from pipeline.cli import main
 from tests.unit.cli.conftest import put_job, put_lines
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
 def test_what_the_mask_left_and_what_the_model_gave_fit_together_at_every_step(
-    tmp_path: Path, tiny_llama: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny_llama: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     put_lines(tmp_path / "in" / "a.jsonl", [{"document_id": "d", "text": "note 7 of some length"}])
@@ -25,11 +23,9 @@ def test_what_the_mask_left_and_what_the_model_gave_fit_together_at_every_step(
         model={"name": str(tiny_llama), "engine": {"dtype": "float32", "enforce_eager": True, "max_model_len": 1024}},
         decoding={"max_tokens": 26},
     )
-    words = [sys.executable, "-m", "pipeline", "trace", "job.yaml", "--document", "d", "--json"]
-    paths = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=500, check=False, env={**os.environ, **paths})
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    capfd.readouterr()
+    assert main(["trace", "job.yaml", "--document", "d", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
     steps = found["steps"]
     assert found["note"] is None
     assert json.loads("".join(step["text"] for step in steps[:-1])) == found["outcome"]["record"]

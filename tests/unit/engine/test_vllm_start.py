@@ -104,19 +104,25 @@ async def test_a_start_given_up_while_a_process_is_being_started_leaves_none(
     vllm: Vllm, tether: Tether, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails when the tether is closed before that process is tied to it."""
-    is_starting = threading.Event()
+    is_starting, is_late = threading.Event(), threading.Event()
     processes = []
+
+    def monotonic() -> float:
+        if not is_starting.is_set():
+            return 0.0
+        is_late.set()
+        return 9.0
 
     def engine() -> None:
         is_starting.set()
-        time.sleep(1)  # the time is up now, and no process is there
+        is_late.wait()  # the time is up then, and no process is there
         processes.append(multiprocessing.get_context("spawn").Process(target=time.sleep, args=(30,)))
         processes[0].start()
         processes[0].join()
         raise RuntimeError("the core died")
 
     vllm.engine = engine
-    monkeypatch.setattr(vllm_start, "time", SimpleNamespace(monotonic=lambda: 9.0 if is_starting.is_set() else 0.0))
+    monkeypatch.setattr(vllm_start, "time", SimpleNamespace(monotonic=monotonic))
     with pytest.raises(EngineStartError, match="not ready after 5 s"):
         await start(tether, start_s=5)
     tether.close()

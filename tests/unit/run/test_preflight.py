@@ -160,9 +160,15 @@ def test_one_object_that_cannot_be_read_stops_nothing_and_is_kept_by_name(folder
     assert [item.uri.rpartition("/")[2] for item in plan.objects if item.unreadable] == ["bad.parquet"]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_an_output_that_may_not_be_written_to(folder: Path) -> None:
-    (folder / "out").mkdir(mode=0o500)
+def test_an_output_that_may_not_be_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = os.makedirs
+
+    def guarded(path: str, **options: bool) -> None:
+        if path.startswith(str(folder / "out")):
+            raise PermissionError(13, "Permission denied", path)
+        make(path, **options)
+
+    monkeypatch.setattr(os, "makedirs", guarded)  # not by the folder's mode: nothing is forbidden to root
     _refused(folder, StorageAccessError, "out")
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline.core.errors import EngineStartError
 from pipeline.engine.shared_guide import shared_guide_file
+from pipeline.run import loop_watch
 from pipeline.run.capacity import Need, engines_that_fit, missing
 from pipeline.run.fleet import LOSSES_AT_MOST, Fleet
 from pipeline.run.ledger import StopRule
-from pipeline.run.loop_watch import LoopWatch
 
 
 def test_a_guide_is_written_once_and_a_spoilt_one_is_replaced(tmp_path: Path) -> None:
@@ -44,15 +45,44 @@ def test_many_at_once_leave_one_whole_file(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-async def test_a_loop_that_stands_still_is_noticed() -> None:
-    noticed = threading.Event()
-    watch = LoopWatch(1.0, noticed.set)
-    await asyncio.sleep(1.5)
+class Ticks:
+    """What a watch waits on, with the test in the place of a clock."""
+
+    def __init__(self) -> None:
+        self._waits: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._ends: queue.SimpleQueue[bool] = queue.SimpleQueue()
+
+    def wait(self, _: float) -> bool:
+        self._waits.put(None)
+        return self._ends.get()
+
+    def set(self) -> None:
+        self._ends.put(True)
+
+    def settle(self) -> None:
+        """Returns when the last tick has been acted on, and the next is awaited."""
+        self._waits.get(timeout=30)
+
+    def tick(self) -> None:
+        self._ends.put(False)
+
+
+async def test_a_loop_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks, noticed, sleep = Ticks(), threading.Event(), asyncio.sleep
+    monkeypatch.setattr(loop_watch, "threading", SimpleNamespace(Event=lambda: ticks, Thread=threading.Thread))
+    monkeypatch.setattr(asyncio, "sleep", lambda _: sleep(0))
+    watch = loop_watch.LoopWatch(1.0, noticed.set)
+    for _ in range(30):
+        ticks.settle()
+        await asyncio.sleep(0)  # the loop lives
+        ticks.tick()
+    for _ in range(9):
+        ticks.settle()
+        ticks.tick()
+    ticks.settle()
     assert not noticed.is_set()
-    deadline = time.monotonic() + 30
-    while not noticed.is_set() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert noticed.is_set()
+    ticks.tick()
+    assert noticed.wait(30)
     watch.close()
 
 
