@@ -13,29 +13,25 @@ and the presence of validators.  This one writes them under keywords of our own:
 
 from __future__ import annotations
 
-import enum
-import re
-from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonRef, JsonSchemaValue
+from pydantic.json_schema import DEFAULT_REF_TEMPLATE, JsonRef, JsonSchemaValue
 from pydantic_core import PydanticOmit, SchemaError, core_schema
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.pydantic_checks import (
     as_validated,
-    bounds_of,
     is_alias_path,
     is_hashable,
     is_known,
     is_required,
-    json_members,
     noted,
     other_spellings,
     unheld_check,
 )
+from pipeline.decoding.pydantic_values import ValueGenerator
 
 __all__ = ["schema_of_type"]
 
@@ -57,7 +53,7 @@ def schema_of_type(record: Any) -> dict[str, Any]:
     return dict(schema)
 
 
-class _Generator(GenerateJsonSchema):
+class _Generator(ValueGenerator):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
@@ -81,92 +77,6 @@ class _Generator(GenerateJsonSchema):
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         return {"x-refused": f"{error_info.removeprefix('core_schema.')} has no JSON form"}
-
-    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        generated = super().str_schema(schema)
-        for key in ("strip_whitespace", "to_lower", "to_upper", "ascii_only"):
-            value = schema.get(key, getattr(self._config, f"str_{key}", None))
-            if value:
-                generated[f"x-{key}"] = True
-        for key, name in (("minLength", "str_min_length"), ("maxLength", "str_max_length")):
-            value = self._config.config_dict.get(name)
-            if value and key not in generated:
-                generated[key] = value
-        pattern = schema.get("pattern")
-        if not isinstance(pattern, re.Pattern):
-            return generated
-        flags = pattern.flags & ~re.compile(pattern.pattern).flags
-        if flags & ~re.IGNORECASE:
-            generated.pop("pattern", None)
-            return noted(generated, f"pattern with {re.RegexFlag(flags)!r}")
-        generated["pattern"] = f"(?i){pattern.pattern}" if flags else pattern.pattern
-        return generated
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        digits = {key: schema[key] for key in ("max_digits", "decimal_places") if schema.get(key) is not None}
-        bounds = {key: str(value) for key, value in bounds_of(schema).items()}
-        return {"x-number": {"kind": "decimal", **bounds, **digits}}
-
-    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
-        return self._temporal("date", schema)
-
-    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
-        return self._temporal("time", schema)
-
-    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        return self._temporal("datetime", schema)
-
-    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
-        return self._temporal("timedelta", schema)
-
-    def _temporal(self, kind: str, schema: Mapping[str, Any]) -> JsonSchemaValue:
-        bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in bounds_of(schema).items()}
-        generated: JsonSchemaValue = {"type": "string", "x-string": {"kind": kind}}
-        if (zone := schema.get("tz_constraint")) is not None:
-            generated["x-string"]["zone"] = zone
-        if schema.get("microseconds_precision") == "error":
-            generated["x-string"]["micro"] = True
-        if kind == "date":
-            generated["x-string"].update(bounds)
-        elif bounds:
-            generated["x-checked"] = [f"{key} {value}" for key, value in bounds.items()]
-        if (now := schema.get("now_op")) is not None:
-            generated["x-checked"] = [*generated.get("x-checked", ()), f"{now} of today"]
-        return generated
-
-    def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
-        return {"type": "string", "x-string": {"kind": "uuid", "version": schema.get("version")}}
-
-    def url_schema(self, schema: Any) -> JsonSchemaValue:
-        settings = {"schemes": schema.get("allowed_schemes"), "max_length": schema.get("max_length")}
-        return {"type": "string", "format": "uri", "x-string": {"kind": "url", **settings}}
-
-    def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
-        return self.url_schema(schema)
-
-    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
-        generated = super().bytes_schema(schema)
-        if self._config.config_dict.get("val_json_bytes", "utf8") != "utf8":
-            kind = str(self._config.config_dict["val_json_bytes"])
-            spelt: JsonSchemaValue = {
-                "type": "string",
-                "x-string": {"kind": kind if kind == "hex" else "base64-strict"},
-            }
-            is_bounded = "minLength" in generated or "maxLength" in generated
-            return noted(spelt, "length in bytes") if is_bounded else spelt
-        generated["format"] = "binary"
-        if "maxLength" in generated or generated.get("minLength", 0) > 1:
-            generated["x-ascii_only"] = True
-        return generated
-
-    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        generated = super().enum_schema(schema)
-        generated.pop("type", None)
-        # JSON has no tuples, dates and such, so a member with such a value cannot be named by one.
-        members = json_members(member.value for member in schema["members"])
-        if not members:
-            return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
-        return {**generated, "enum": members}
 
     def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
         self._shared = {each["ref"]: each for each in schema["definitions"] if "ref" in each}
@@ -246,15 +156,6 @@ class _Generator(GenerateJsonSchema):
         generated = super().chain_schema(schema)
         return noted(generated, "a further constraint") if len(schema["steps"]) > 1 else generated
 
-    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
-        return {"x-refused": "classes have no JSON form; write their names"}
-
-    def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
-        return {"x-refused": "complex numbers have no JSON form; write two floats"}
-
-    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"x-refused": "fractions have no JSON form; write Decimal or two ints"}
-
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         generated = self._closed(super().model_schema(schema), schema)
         if schema.get("custom_init"):
@@ -312,10 +213,3 @@ class _Generator(GenerateJsonSchema):
 
     def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
         return _ALIAS_PATH if is_alias_path(schema) else super().typed_dict_field_schema(schema)
-
-    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        if any(isinstance(value, bytes) for value in schema["expected"]):
-            return {"x-refused": "a Literal of bytes has no JSON form; write strings"}
-        if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
-            return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
-        return super().literal_schema(schema)
