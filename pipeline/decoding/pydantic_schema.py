@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE, JsonRef, JsonSchemaValue
+from pydantic.json_schema import DEFAULT_REF_TEMPLATE, JsonRef, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import PydanticOmit, SchemaError, core_schema
 
 from pipeline.core.errors import SchemaRefusedError
@@ -55,6 +55,11 @@ def schema_of_type(record: Any) -> dict[str, Any]:
 
 class _Generator(ValueGenerator):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
+
+    @property
+    def mode(self) -> JsonSchemaMode:
+        """A record is what is read, whichever form a class's configuration would rather document."""
+        return "validation"
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         kind = schema.get("type", "")
