@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.json_schema import JsonSchemaValue
@@ -17,7 +18,7 @@ __all__ = [
     "is_required",
     "json_members",
     "noted",
-    "other_spellings",
+    "readers_of_keys",
     "unheld_check",
 ]
 
@@ -167,21 +168,26 @@ def is_required(field: Mapping[str, Any]) -> bool:
     return bool(field.get("required", True)) and field["schema"]["type"] != "default"
 
 
-def other_spellings(fields: Any, *, is_by_name: bool) -> Iterator[str]:
-    """Keys that a field is read from beside the one that its schema names.
-
-    Args:
-        fields: of a core schema: by name, or a list of those of a dataclass.
-        is_by_name: whether fields with an alias are read by their names too.
-    """
+def readers_of_keys(core: Any) -> Counter[str]:
+    """How many fields of a class are read from each key of an object, in whole or in part."""
+    config = core.get("config", {})
+    is_by_alias, is_by_name = config.get("validate_by_alias", True), bool(config.get("validate_by_name"))
+    while core["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in core:
+        core = core["schema"]
+    fields = core.get("fields", ())
     named = fields.items() if isinstance(fields, Mapping) else ((field["name"], field) for field in fields)
+    found: Counter[str] = Counter()
     for name, field in named:
-        alias = field.get("validation_alias")
-        if isinstance(alias, list):
-            paths = alias if alias and isinstance(alias[0], list) else [alias]
-            yield from (path[0] for path in paths[1:] if isinstance(path[0], str))
-        if alias is not None and is_by_name:
-            yield name
+        aliases = _first_keys(field.get("validation_alias")) if is_by_alias else set()
+        found.update({*aliases, name} if is_by_name else aliases or {name})
+    return found
+
+
+def _first_keys(alias: Any) -> set[str]:
+    if not isinstance(alias, list):
+        return set() if alias is None else {alias}
+    paths = alias if alias and isinstance(alias[0], list) else [alias]
+    return {path[0] for path in paths if isinstance(path[0], str)}
 
 
 def json_members(values: Any) -> list[Any]:

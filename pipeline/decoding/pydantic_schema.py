@@ -28,7 +28,7 @@ from pipeline.decoding.pydantic_checks import (
     is_known,
     is_required,
     noted,
-    other_spellings,
+    readers_of_keys,
     unheld_check,
 )
 from pipeline.decoding.pydantic_values import ValueGenerator
@@ -191,14 +191,18 @@ class _Generator(ValueGenerator):
         """What a model ignores, it need not be given: undeclared keys are generated only where it keeps them."""
         if generated.get("type") != "object":
             return generated
-        generated.setdefault("properties", {})
-        if generated.setdefault("additionalProperties", False) is False:
-            return generated
-        is_by_name = bool(schema.get("config", {}).get("validate_by_name"))
-        while schema["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in schema:
-            schema = schema["schema"]
-        for name in other_spellings(schema.get("fields", ()), is_by_name=is_by_name):
-            generated["properties"].setdefault(name, False)
+        written = generated.setdefault("properties", {})
+        readers = readers_of_keys(schema)
+        if shared := [key for key in written if readers[key] > 1]:
+            generated = noted(generated, f"two fields read the key {shared[0]!r}")
+        if generated.setdefault("additionalProperties", False) is not False:
+            # An extra value may not take another spelling of a field, nor the key of a hidden one.
+            for key in readers:
+                written.setdefault(key, False)
+        return generated
+
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
+        generated = super().model_fields_schema(schema)
         return noted(generated, "keys of extra values") if "extras_keys_schema" in schema else generated
 
     def field_is_present(self, field: Any) -> bool:

@@ -126,6 +126,16 @@ class ByName(BaseModel):
     total: Annotated[int, Field(alias="Total")] = 0
 
 
+class HiddenAndOpen(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    i: SkipJsonSchema[int] = 0
+
+
+class Shared(BaseModel):
+    a: Annotated[int, Field(validation_alias=AliasChoices("a", "y"))] = 0
+    y: str
+
+
 class Keyed(BaseModel):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[Annotated[str, Field(pattern="^x-")], bool]
@@ -196,6 +206,8 @@ TYPES = [
     (dict[Plain, bool], '{"1":true}'),
     (Open, '{"amount":"x"}'),
     (ByName, '{"total":"x"}'),
+    (HiddenAndOpen, '{"i":"x"}'),
+    (Shared, '{"y":"x"}'),
     (Keyed, '{"a":true,"b":true}'),
     (Encoded, '{"raw":"AAECAwQF"}'),
     (set[Any], "[{}]"),
