@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -190,9 +191,18 @@ def _first_keys(alias: Any) -> set[str]:
     return {path[0] for path in paths if isinstance(path[0], str)}
 
 
-def json_members(values: Any) -> list[Any]:
-    """Of an enum's or a literal's values those that JSON text can name as they are."""
-    return [value for value in values if isinstance(value, str | int | float | None)]
+def json_members(values: Any, *, is_float: bool = False) -> list[Any]:
+    """Of an enum's or a literal's values those that JSON text can name as they are, and Pydantic reads.
+
+    Args:
+        is_float: whether they are compared as floats; whole numbers are read as integers of 64 bits otherwise.
+    """
+    named = (value for value in values if isinstance(value, str | int | float | None))
+    return [value for value in named if not isinstance(value, int | float) or _is_read(value, is_float=is_float)]
+
+
+def _is_read(value: float, *, is_float: bool) -> bool:
+    return math.isfinite(value) if is_float else -(2**63) <= value < 2**63
 
 
 _SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})

@@ -99,9 +99,10 @@ class ValueGenerator(GenerateJsonSchema):
         generated = super().enum_schema(schema)
         generated.pop("type", None)
         # JSON has no tuples, dates and such, so a member with such a value cannot be named by one.
-        members = json_members(member.value for member in schema["members"])
+        values = [member.value for member in schema["members"]]
+        members = json_members(values, is_float=schema.get("sub_type") == "float")
         if not members:
-            return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
+            return {"x-refused": "an enum of such values has no JSON form; give its members strings or 64-bit numbers"}
         return {**generated, "enum": members}
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
@@ -109,7 +110,9 @@ class ValueGenerator(GenerateJsonSchema):
             return {"x-refused": "a Literal of bytes has no JSON form; write strings"}
         if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
             return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
-        return super().literal_schema(schema)
+        if not (named := json_members(schema["expected"])):
+            return {"x-refused": "a Literal of integers beyond 64 bits is not read from JSON; write strings"}
+        return super().literal_schema({**schema, "expected": named})
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
         return {"x-refused": "classes have no JSON form; write their names"}

@@ -66,6 +66,30 @@ class Twice(enum.Enum):
     TRUE = "true"
 
 
+class Beyond(enum.Enum):
+    INFINITE = float("inf")
+    NO_NUMBER = float("nan")
+    LARGE = 1e22
+    LONG = 2**63
+    LEAST = -(2**63)
+    HALF = 0.5
+
+
+class BeyondIntegers(enum.IntEnum):
+    LONG = 10**30
+    MOST = 2**63 - 1
+
+
+class BeyondFloats(float, enum.Enum):
+    INFINITE = float("-inf")
+    LARGE = 1e22
+    HALF = 0.5
+
+
+class Infinite(enum.Enum):
+    ONLY = float("inf")
+
+
 class ConfiguredStrings(BaseModel):
     model_config = ConfigDict(str_max_length=4, str_min_length=2)
     plain: str
@@ -162,6 +186,12 @@ ENTRIES: tuple[Entry, ...] = (
     entry("enum_missing", Forgiving, "enum", **_ODD),
     entry("enum_flags", Flags, "enum", instances=st.sampled_from([1, 2]), **_ODD),
     entry("enum_aliases", Twice, "enum"),
+    entry("enum_beyond", Beyond, "enum", instances=st.sampled_from([0.5, -(2**63)])),
+    entry("enum_beyond_integers", BeyondIntegers, "enum", instances=st.just(2**63 - 1)),
+    entry("enum_beyond_floats", BeyondFloats, "enum", instances=st.just(0.5)),
+    entry("enum_infinite", Infinite, "enum", "no_json", may_be_refused=True),
+    entry("literal_beyond", Literal[-(2**63) - 1, 2**63, 5], "literal", instances=st.just(5)),
+    entry("literal_beyond_only", Literal[2**63], "literal", "no_json", may_be_refused=True),
     entry("literal_bool_int", Literal[True, 1, "1"], "literal"),
     entry("skip_validation", SkipValidation[int], "schema", **_ODD),
     entry("instance_of", InstanceOf[Path], "str", instances=st.just("a/b"), **_ODD),

@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import enum
 import json
+import math
 import re
 from collections import Counter, OrderedDict
 from decimal import Decimal
@@ -264,6 +265,14 @@ SCHEMAS = [
 def test_what_the_standard_refuses_is_not_called_enforced(schema: dict[str, Any], text: str) -> None:
     assert schema_complaint(schema_validator(schema), json.loads(text)) is not None
     _is_honest(schema, text)
+
+
+def test_a_constant_that_json_cannot_write_is_left_out() -> None:
+    grammar = compile_grammar({"enum": [math.inf, math.nan, [math.inf], 2.5]})
+    assert grammar.automaton.accepts(b"2.5")
+    assert not any(grammar.automaton.accepts(text) for text in (b"Infinity", b"NaN", b"[Infinity]"))
+    with pytest.raises(SchemaRefusedError):
+        compile_grammar({"const": math.inf})
 
 
 @pytest.mark.parametrize(
