@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic.json_schema import JsonSchemaValue
@@ -18,6 +18,7 @@ __all__ = [
     "is_known",
     "is_required",
     "json_members",
+    "key_members",
     "noted",
     "readers_of_keys",
     "unheld_check",
@@ -146,7 +147,10 @@ def is_hashable(core: Any, shared: Mapping[str, Any]) -> bool:
             return all(is_hashable(item, shared) for item in core["items_schema"])
         case "model" | "dataclass":
             has_hash = core["cls"].__hash__ is not None  # as frozen ones have
-            return has_hash and all(is_hashable(each["schema"], shared) for each in _fields(core))
+            held = [core] if core.get("root_model") else _fields(core)
+            return has_hash and all(is_hashable(each["schema"], shared) for each in held)
+        case "function-plain":
+            return is_known(core["function"]["function"])  # which makes addresses
         case "union":
             choices = (each[0] if isinstance(each, tuple) else each for each in core["choices"])
             return all(is_hashable(each, shared) for each in choices)
@@ -203,6 +207,11 @@ def json_members(values: Any, *, is_float: bool = False) -> list[Any]:
 
 def _is_read(value: float, *, is_float: bool) -> bool:
     return math.isfinite(value) if is_float else -(2**63) <= value < 2**63
+
+
+def key_members(values: Iterable[Any]) -> list[Any]:
+    """Of such values those that an object's key can name."""
+    return [value for value in values if isinstance(value, str | bool)]
 
 
 _SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})

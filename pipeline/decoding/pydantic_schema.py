@@ -13,6 +13,8 @@ and the presence of validators.  This one writes them under keywords of our own:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
@@ -56,6 +58,10 @@ def schema_of_type(record: Any) -> dict[str, Any]:
 class _Generator(ValueGenerator):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
 
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._shared: dict[str, Any] = {}
+
     @property
     def mode(self) -> JsonSchemaMode:
         """A record is what is read, whichever form a class's configuration would rather document."""
@@ -63,6 +69,8 @@ class _Generator(ValueGenerator):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         kind = schema.get("type", "")
+        if self._is_key:
+            schema = {name: value for name, value in schema.items() if name != "ref"}
         try:
             generated = super().generate_inner(as_validated(schema))
         except PydanticOmit:
@@ -84,7 +92,7 @@ class _Generator(ValueGenerator):
         return {"x-refused": f"{error_info.removeprefix('core_schema.')} has no JSON form"}
 
     def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
-        self._shared = {each["ref"]: each for each in schema["definitions"] if "ref" in each}
+        self._shared |= {each["ref"]: each for each in schema["definitions"]}
         return super().definitions_schema(schema)
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
@@ -95,7 +103,7 @@ class _Generator(ValueGenerator):
 
     def _set(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
         generated.pop("uniqueItems", None)
-        if not is_hashable(schema.get("items_schema"), getattr(self, "_shared", {})):
+        if not is_hashable(schema.get("items_schema"), self._shared):
             generated = noted(generated, "items that can be hashed")
         if generated.get("minItems", 0) > 1:
             return noted(generated, f"at least {generated['minItems']} different items")
@@ -119,14 +127,30 @@ class _Generator(ValueGenerator):
     def counter_schema(self, schema: Any) -> JsonSchemaValue:
         return {**self.dict_schema(schema), "additionalProperties": {"type": "integer"}}
 
+    @contextmanager
+    def _reading(self, *, is_key: bool) -> Iterator[None]:
+        before, self._is_key = self._is_key, is_key
+        try:
+            yield
+        finally:
+            self._is_key = before
+
     def _keys(self, schema: Any) -> JsonSchemaValue:
-        """Keys are strings: numbers are read from them, but not the numbers of a literal or of a plain enum."""
-        generated = self.generate_inner(schema)
-        if schema["type"] == "literal" or (schema["type"] == "enum" and schema.get("sub_type") is None):
-            members = self._resolved(generated)
-            values = members.get("enum", [members["const"]] if "const" in members else [])
-            return {"enum": [value for value in values if isinstance(value, str | bool)]}
-        return generated
+        with self._reading(is_key=True):
+            generated = self.generate_inner(schema)
+        is_held = schema["type"] == "any" or is_hashable(schema, self._shared)
+        return generated if is_held else noted(generated, "keys that can be hashed")
+
+    def definition_ref_schema(self, schema: core_schema.DefinitionReferenceSchema) -> JsonSchemaValue:
+        ref = schema["schema_ref"]
+        if not self._is_key or ref not in self._shared:
+            return super().definition_ref_schema(schema)
+        # What is shared stands as values; as a key it may be less.  One that holds itself is no key.
+        shared = self._shared.pop(ref)
+        try:
+            return self.generate_inner(shared)
+        finally:
+            self._shared[ref] = shared
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         generated: JsonSchemaValue = {"type": "object", "additionalProperties": True}
@@ -140,7 +164,8 @@ class _Generator(ValueGenerator):
         return generated
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
-        inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
+        with self._reading(is_key=False):
+            inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
         return {"type": "string", "x-json": inner}
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:

@@ -10,13 +10,16 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from pipeline.decoding.pydantic_checks import bounds_of, json_members, noted
+from pipeline.decoding.pydantic_checks import bounds_of, json_members, key_members, noted
 
 __all__ = ["ValueGenerator"]
 
 
 class ValueGenerator(GenerateJsonSchema):
     """Writes what the stock generator loses of single values, under the keywords of `pydantic_schema`."""
+
+    _is_key = False
+    """Whether it is an object's key, which is a string: numbers are read from one, but not those given outright."""
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
         generated = super().str_schema(schema)
@@ -103,6 +106,8 @@ class ValueGenerator(GenerateJsonSchema):
         members = json_members(values, is_float=schema.get("sub_type") == "float")
         if not members:
             return {"x-refused": "an enum of such values has no JSON form; give its members strings or 64-bit numbers"}
+        if self._is_key and schema.get("sub_type") is None:
+            members = key_members(members)
         return {**generated, "enum": members}
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
@@ -112,6 +117,8 @@ class ValueGenerator(GenerateJsonSchema):
             return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
         if not (named := json_members(schema["expected"])):
             return {"x-refused": "a Literal of integers beyond 64 bits is not read from JSON; write strings"}
+        if self._is_key:
+            return {"enum": key_members(named)}
         return super().literal_schema({**schema, "expected": named})
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
