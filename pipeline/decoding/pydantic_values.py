@@ -77,7 +77,14 @@ class ValueGenerator(GenerateJsonSchema):
         return {"type": "string", "x-string": {"kind": "uuid", "version": schema.get("version")}}
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
-        settings = {"schemes": schema.get("allowed_schemes"), "max_length": schema.get("max_length")}
+        schemes = schema.get("allowed_schemes")
+        # As they are compared, schemes are in lower case (RFC 3986, section 3.1).
+        named = [scheme for scheme in schemes or () if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme)]
+        if schemes and not named:
+            return {"x-refused": f"no URL has the scheme {schemes[0]!r}; write it in lower case"}
+        if named == ["file"] and schema.get("host_required"):
+            return {"x-refused": "URLs of files are written without a host; leave out host_required"}
+        settings = {"schemes": named or None, "max_length": schema.get("max_length")}
         return {"type": "string", "format": "uri", "x-string": {"kind": "url", **settings}}
 
     def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
