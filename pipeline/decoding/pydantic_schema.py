@@ -33,6 +33,7 @@ from pipeline.decoding.pydantic_checks import (
     readers_of_keys,
     unheld_check,
 )
+from pipeline.decoding.pydantic_shared import is_read_otherwise, text_settings
 from pipeline.decoding.pydantic_values import ValueGenerator
 
 __all__ = ["schema_of_type"]
@@ -61,6 +62,7 @@ class _Generator(ValueGenerator):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._shared: dict[str, Any] = {}
+        self._text_settings: frozenset[str] = frozenset()
 
     @property
     def mode(self) -> JsonSchemaMode:
@@ -69,7 +71,8 @@ class _Generator(ValueGenerator):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         kind = schema.get("type", "")
-        if self._is_key:
+        # Only what is shared is named by others: what stands in its place is read by the configuration around it.
+        if self._is_key or self._shared.get(schema.get("ref")) is not schema:
             schema = {name: value for name, value in schema.items() if name != "ref"}
         try:
             generated = super().generate_inner(as_validated(schema))
@@ -93,6 +96,7 @@ class _Generator(ValueGenerator):
 
     def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
         self._shared |= {each["ref"]: each for each in schema["definitions"]}
+        self._text_settings = text_settings(schema)
         return super().definitions_schema(schema)
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
@@ -143,14 +147,20 @@ class _Generator(ValueGenerator):
 
     def definition_ref_schema(self, schema: core_schema.DefinitionReferenceSchema) -> JsonSchemaValue:
         ref = schema["schema_ref"]
-        if not self._is_key or ref not in self._shared:
+        if ref not in self._shared:
             return super().definition_ref_schema(schema)
-        # What is shared stands as values; as a key it may be less.  One that holds itself is no key.
-        shared = self._shared.pop(ref)
+        around = self._config.config_dict
+        is_lost = is_read_otherwise(ref, self._shared, around=around, anywhere=self._text_settings)
+        generated = self._shared_key(self._shared[ref]) if self._is_key else super().definition_ref_schema(schema)
+        return noted(generated, "the configuration of the model that holds it") if is_lost else generated
+
+    def _shared_key(self, shared: Any) -> JsonSchemaValue:
+        """What is shared stands as values; as a key it may be less.  One that holds itself is no key."""
+        del self._shared[shared["ref"]]
         try:
             return self.generate_inner(shared)
         finally:
-            self._shared[ref] = shared
+            self._shared[shared["ref"]] = shared
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         generated: JsonSchemaValue = {"type": "object", "additionalProperties": True}
@@ -206,10 +216,12 @@ class _Generator(ValueGenerator):
         super()._update_class_schema(json_schema, cls, cast("ConfigDict", shown))
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        return self._closed(super().typed_dict_schema(schema), schema)
+        with self._config_wrapper_stack.push(cast("ConfigDict", schema.get("config"))):
+            return self._closed(super().typed_dict_schema(schema), schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        generated = self._closed(super().dataclass_schema(schema), schema)
+        with self._config_wrapper_stack.push(cast("ConfigDict", schema.get("config"))):
+            generated = self._closed(super().dataclass_schema(schema), schema)
         return noted(generated, "__post_init__") if schema.get("post_init") else generated
 
     def _closed(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
