@@ -19,6 +19,7 @@ __all__ = [
     "is_required",
     "json_members",
     "key_members",
+    "lacks_length",
     "noted",
     "readers_of_keys",
     "unheld_check",
@@ -96,6 +97,25 @@ def _holds(schema: JsonSchemaValue, key: str, value: Any) -> bool:
     if what != "length" or unit is None or "x-json" in schema or schema.get("format") in _MEASURED_OTHERWISE:
         return False
     return bool(schema.get(f"{bound}{unit}") == value)
+
+
+_SIZELESS_STRINGS = frozenset({"date", "time", "datetime", "timedelta", "uuid"})
+_SIZELESS_TYPES = frozenset({"integer", "number", "boolean", "null"})
+
+
+def lacks_length(core: Mapping[str, Any], schema: JsonSchemaValue) -> bool:
+    """Whether a validator bounds the length of what has none, which raises an error whatever the record says.
+
+    Args:
+        core: the core schema of a validator.
+        schema: the JSON Schema made of it.
+    """
+    function = core["function"]["function"]
+    if not isinstance(function, functools.partial) or {"min_length", "max_length"}.isdisjoint(function.keywords):
+        return False
+    is_address = str(schema.get("format", "")).startswith("ip")
+    is_sizeless = schema.get("x-string", {}).get("kind") in _SIZELESS_STRINGS or schema.get("type") in _SIZELESS_TYPES
+    return is_address or is_sizeless or "x-number" in schema
 
 
 def _is_bounded_within(core: Any, keywords: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ and the presence of validators.  This one writes them under keywords of our own:
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -29,6 +30,7 @@ from pipeline.decoding.pydantic_checks import (
     is_hashable,
     is_known,
     is_required,
+    lacks_length,
     noted,
     readers_of_keys,
     unheld_check,
@@ -40,6 +42,7 @@ __all__ = ["schema_of_type"]
 
 _ALIAS_PATH = {"x-refused": "an AliasPath reads inside another value; write the nested model"}
 _HIDDEN = {"x-refused": "SkipJsonSchema hides a field that a record must have; give it a default"}
+_SIZELESS = {"x-refused": "a value without a length is asked for one; leave out min_length and max_length"}
 
 
 def schema_of_type(record: Any) -> dict[str, Any]:
@@ -82,6 +85,8 @@ class _Generator(ValueGenerator):
             raise
         if not kind.startswith("function-") or "x-refused" in generated:
             return generated
+        if lacks_length(schema, self._resolved(generated)):
+            return dict(_SIZELESS)
         own = self.get_schema_from_definitions(JsonRef(generated["$ref"])) if "$ref" in generated else None
         if own is None or "ref" not in schema:
             reason = unheld_check(schema, generated)
@@ -185,12 +190,28 @@ class _Generator(ValueGenerator):
             return noted({**generated, "anyOf": choices}, "the discriminator's choice")
         # A tag that has a default may not be left out all the same.
         tag = found["propertyName"]
-        return {**generated, "anyOf": [self._with_required(choice, tag) for choice in choices]}
+        generated["anyOf"] = [self._with_required(choice, tag) for choice in choices]
+        named = {key.value if isinstance(key, enum.Enum) else key for key in schema["choices"]}
+        is_held = all(self._has_tag(choice, tag, named) for choice in choices)
+        return generated if is_held else noted(generated, "the discriminator's choice")
+
+    def _has_tag(self, choice: JsonSchemaValue, name: str, named: set[Any]) -> bool:
+        """Whether a choice is written with such tags alone; True where that is not known yet."""
+        tag = self._resolved(self._resolved(choice).get("properties", {}).get(name, {}))
+        return not tag or all(value in named for value in tag.get("enum", [tag.get("const")]))
 
     def _with_required(self, choice: JsonSchemaValue, name: str) -> JsonSchemaValue:
         if name in self._resolved(choice).get("required", ()):
             return choice
         return {"allOf": [choice], "required": [name]}
+
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        generated = super().tuple_schema(schema)
+        is_last = schema.get("variadic_item_index", -1) in (-1, len(schema["items_schema"]) - 1)
+        return generated if is_last else noted(generated, "items after those of any number")
+
+    def call_schema(self, schema: core_schema.CallSchema) -> JsonSchemaValue:
+        return noted(super().call_schema(schema), "what the function makes of its arguments")
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
         generated = super().chain_schema(schema)

@@ -61,17 +61,22 @@ class ValueGenerator(GenerateJsonSchema):
     def _temporal(self, kind: str, schema: Mapping[str, Any]) -> JsonSchemaValue:
         bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in bounds_of(schema).items()}
         generated: JsonSchemaValue = {"type": "string", "x-string": {"kind": kind}}
-        if (zone := schema.get("tz_constraint")) is not None:
+        checked = []
+        zone = schema.get("tz_constraint")
+        if isinstance(zone, int):
+            checked.append(f"an offset of {zone} seconds")
+            zone = "aware"
+        if zone is not None:
             generated["x-string"]["zone"] = zone
         if schema.get("microseconds_precision") == "error":
             generated["x-string"]["micro"] = True
         if kind == "date":
             generated["x-string"].update(bounds)
-        elif bounds:
-            generated["x-checked"] = [f"{key} {value}" for key, value in bounds.items()]
+        else:
+            checked.extend(f"{key} {value}" for key, value in bounds.items())
         if (now := schema.get("now_op")) is not None:
-            generated["x-checked"] = [*generated.get("x-checked", ()), f"{now} of today"]
-        return generated
+            checked.append(f"{now} of today")
+        return {**generated, "x-checked": checked} if checked else generated
 
     def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
         return {"type": "string", "x-string": {"kind": "uuid", "version": schema.get("version")}}

@@ -214,6 +214,8 @@ ENTRIES: tuple[Entry, ...] = (
     entry("ip_any_address", IPvAnyAddress, "ip"),
     entry("ip_any_network", IPvAnyNetwork, "ip", may_widen=True),
     entry("ip_any_interface", IPvAnyInterface, "ip", may_widen=True),
+    entry("ip_any_bounded", Annotated[IPvAnyAddress, Field(max_length=3)], "ip", "no_json", may_be_refused=True),
+    entry("timedelta_bounded", Annotated[timedelta, Field(min_length=1)], "timedelta", "no_json", may_be_refused=True),
     entry("uuid6", UUID6, "uuid", instances=st.just("1ef0c1f6-6b3a-6c00-8000-0123456789ab")),
     entry("uuid7", UUID7, "uuid", instances=st.just("018f3f6e-2a3b-7c4d-8e5f-0123456789ab")),
     entry("uuid8", UUID8, "uuid", instances=st.just("018f3f6e-2a3b-8c4d-8e5f-0123456789ab")),
