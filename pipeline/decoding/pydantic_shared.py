@@ -15,17 +15,19 @@ _BOUNDS = frozenset({"min_length", "max_length", "pattern"})
 
 def _parts(core: Any, shared: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """A core schema, all that stands in it, and what it refers to."""
-    waiting, seen = [core], set()
+    waiting: list[Any] = [core]
+    seen: set[int] = set()
     while waiting:
         each = waiting.pop()
+        if not isinstance(each, Mapping | list | tuple) or id(each) in seen:
+            continue
+        seen.add(id(each))
         if isinstance(each, Mapping):
             yield each
             waiting.extend(each.values())
-            ref = each.get("schema_ref")
-            if isinstance(ref, str) and ref not in seen:
-                seen.add(ref)
-                waiting.append(shared.get(ref))
-        elif isinstance(each, list | tuple):
+            if each.get("type") == "definition-ref":
+                waiting.append(shared.get(each["schema_ref"]))
+        else:
             waiting.extend(each)
 
 
