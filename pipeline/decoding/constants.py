@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from pipeline.decoding.char_classes import Dialect
@@ -26,7 +27,7 @@ def only_values(values: Sequence[Any], *, dialect: Dialect, keep: Keep) -> list[
     strings = [value for value in values if isinstance(value, str)]
     if strings:
         shapes.append(Str(words(strings), kind="enum", values=tuple(strings)))
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = _numbers(values)
     # In Pydantic's reading 1.0 is not the member 1; in JSON Schema's it is.
     whole = [value for value in numbers if isinstance(value, int)] if dialect == "rust" else []
     rest = [value for value in numbers if not (dialect == "rust" and isinstance(value, int))]
@@ -40,6 +41,12 @@ def only_values(values: Sequence[Any], *, dialect: Dialect, keep: Keep) -> list[
     if None in values:
         shapes.append(Null())
     return shapes + [_constant(value, keep) for value in values if isinstance(value, list | dict)]
+
+
+def _numbers(values: Sequence[Any]) -> list[int | float]:
+    """The numbers among them that JSON has, which are finite (RFC 8259, section 6)."""
+    found = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+    return [value for value in found if isinstance(value, int) or isfinite(value)]
 
 
 def _constant(value: list[Any] | dict[str, Any], keep: Keep) -> Shape:
@@ -63,7 +70,7 @@ def other_values(values: Sequence[Any]) -> list[Shape]:
     booleans = frozenset({True, False}) - {value for value in values if isinstance(value, bool)}
     if booleans:
         shapes.append(Bool(booleans))
-    numbers = frozenset(Decimal(str(v)) for v in values if isinstance(v, int | float) and not isinstance(v, bool))
+    numbers = frozenset(Decimal(str(value)) for value in _numbers(values))
     shapes.append(Num(excluded=numbers, is_free=not numbers))
     strings = [value for value in values if isinstance(value, str)]
     shapes.append(Str(words(strings).complement(TOP)) if strings else Str())

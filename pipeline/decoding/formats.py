@@ -144,11 +144,17 @@ def _any_case(dfa: Dfa) -> Dfa:
     return nfa.determinized(states[0], end)
 
 
+_URL_CHAR = r"([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+
+
 @functools.cache
 def _url(schemes: tuple[str, ...] | None, max_length: int | None) -> Dfa:
     """The WHATWG URL forms that need no repair: scheme, host name or IPv4 address, port, path, query, fragment."""
-    if schemes == ("file",):
-        return full_match(r"file:///([A-Za-z0-9._~!$&'()*+,;=:@%-]|/)*")
+    whole = full_match(rf"file:///({_URL_CHAR}|/)*") if schemes == ("file",) else _hosted_url(schemes)
+    return whole.minimized() if max_length is None else intersect(whole, any_string(0, max_length))
+
+
+def _hosted_url(schemes: tuple[str, ...] | None) -> Dfa:
     scheme = full_match(
         rf"({'|'.join(map(re.escape, schemes)) if schemes else 'https?|ftp|wss?|[a-z][a-z0-9]{1,15}'})://"
     )
@@ -156,11 +162,9 @@ def _url(schemes: tuple[str, ...] | None, max_length: int | None) -> Dfa:
     host = intersect(
         host.difference(_any_case(full_match(r"(.*\.)?xn-.*")), 0x10FFFF).minimized(), any_string(1, _MAX_HOST)
     )
-    safe = r"[A-Za-z0-9._~!$&'()*+,;=:@%-]"
     port = r"(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
-    rest = full_match(rf"{port}(/({safe}|/)*)?(\?({safe}|[/?])*)?(#({safe}|[/?])*)?")
-    whole = concat([scheme.difference(full_match(r"file://"), 0x10FFFF), host, rest])
-    return whole.minimized() if max_length is None else intersect(whole, any_string(0, max_length))
+    rest = full_match(rf"{port}(/({_URL_CHAR}|/)*)?(\?({_URL_CHAR}|[/?])*)?(#({_URL_CHAR}|[/?])*)?")
+    return concat([scheme.difference(full_match(r"file://"), 0x10FFFF), host, rest])
 
 
 @functools.cache

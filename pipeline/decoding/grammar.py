@@ -27,7 +27,7 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 5
+_VERSION = 6
 """Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 

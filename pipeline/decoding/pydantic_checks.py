@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic.json_schema import JsonSchemaValue
@@ -16,8 +18,10 @@ __all__ = [
     "is_known",
     "is_required",
     "json_members",
+    "key_members",
+    "lacks_length",
     "noted",
-    "other_spellings",
+    "readers_of_keys",
     "unheld_check",
 ]
 
@@ -95,6 +99,25 @@ def _holds(schema: JsonSchemaValue, key: str, value: Any) -> bool:
     return bool(schema.get(f"{bound}{unit}") == value)
 
 
+_SIZELESS_STRINGS = frozenset({"date", "time", "datetime", "timedelta", "uuid"})
+_SIZELESS_TYPES = frozenset({"integer", "number", "boolean", "null"})
+
+
+def lacks_length(core: Mapping[str, Any], schema: JsonSchemaValue) -> bool:
+    """Whether a validator bounds the length of what has none, which raises an error whatever the record says.
+
+    Args:
+        core: the core schema of a validator.
+        schema: the JSON Schema made of it.
+    """
+    function = core["function"]["function"]
+    if not isinstance(function, functools.partial) or {"min_length", "max_length"}.isdisjoint(function.keywords):
+        return False
+    is_address = str(schema.get("format", "")).startswith("ip")
+    is_sizeless = schema.get("x-string", {}).get("kind") in _SIZELESS_STRINGS or schema.get("type") in _SIZELESS_TYPES
+    return is_address or is_sizeless or "x-number" in schema
+
+
 def _is_bounded_within(core: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether what is bounded has such a bound already, or is measured in bytes."""
     if core["type"] == "bytes":
@@ -144,7 +167,10 @@ def is_hashable(core: Any, shared: Mapping[str, Any]) -> bool:
             return all(is_hashable(item, shared) for item in core["items_schema"])
         case "model" | "dataclass":
             has_hash = core["cls"].__hash__ is not None  # as frozen ones have
-            return has_hash and all(is_hashable(each["schema"], shared) for each in _fields(core))
+            held = [core] if core.get("root_model") else _fields(core)
+            return has_hash and all(is_hashable(each["schema"], shared) for each in held)
+        case "function-plain":
+            return is_known(core["function"]["function"])  # which makes addresses
         case "union":
             choices = (each[0] if isinstance(each, tuple) else each for each in core["choices"])
             return all(is_hashable(each, shared) for each in choices)
@@ -167,26 +193,45 @@ def is_required(field: Mapping[str, Any]) -> bool:
     return bool(field.get("required", True)) and field["schema"]["type"] != "default"
 
 
-def other_spellings(fields: Any, *, is_by_name: bool) -> Iterator[str]:
-    """Keys that a field is read from beside the one that its schema names.
+def readers_of_keys(core: Any) -> Counter[str]:
+    """How many fields of a class are read from each key of an object, in whole or in part."""
+    config = core.get("config", {})
+    is_by_alias, is_by_name = config.get("validate_by_alias", True), bool(config.get("validate_by_name"))
+    while core["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in core:
+        core = core["schema"]
+    fields = core.get("fields", ())
+    named = fields.items() if isinstance(fields, Mapping) else ((field["name"], field) for field in fields)
+    found: Counter[str] = Counter()
+    for name, field in named:
+        aliases = _first_keys(field.get("validation_alias")) if is_by_alias else set()
+        found.update({*aliases, name} if is_by_name else aliases or {name})
+    return found
+
+
+def _first_keys(alias: Any) -> set[str]:
+    if not isinstance(alias, list):
+        return set() if alias is None else {alias}
+    paths = alias if alias and isinstance(alias[0], list) else [alias]
+    return {path[0] for path in paths if isinstance(path[0], str)}
+
+
+def json_members(values: Any, *, is_float: bool = False) -> list[Any]:
+    """Of an enum's or a literal's values those that JSON text can name as they are, and Pydantic reads.
 
     Args:
-        fields: of a core schema: by name, or a list of those of a dataclass.
-        is_by_name: whether fields with an alias are read by their names too.
+        is_float: whether they are compared as floats; whole numbers are read as integers of 64 bits otherwise.
     """
-    named = fields.items() if isinstance(fields, Mapping) else ((field["name"], field) for field in fields)
-    for name, field in named:
-        alias = field.get("validation_alias")
-        if isinstance(alias, list):
-            paths = alias if alias and isinstance(alias[0], list) else [alias]
-            yield from (path[0] for path in paths[1:] if isinstance(path[0], str))
-        if alias is not None and is_by_name:
-            yield name
+    named = (value for value in values if isinstance(value, str | int | float | None))
+    return [value for value in named if not isinstance(value, int | float) or _is_read(value, is_float=is_float)]
 
 
-def json_members(values: Any) -> list[Any]:
-    """Of an enum's or a literal's values those that JSON text can name as they are."""
-    return [value for value in values if isinstance(value, str | int | float | None)]
+def _is_read(value: float, *, is_float: bool) -> bool:
+    return math.isfinite(value) if is_float else -(2**63) <= value < 2**63
+
+
+def key_members(values: Iterable[Any]) -> list[Any]:
+    """Of such values those that an object's key can name."""
+    return [value for value in values if isinstance(value, str | bool)]
 
 
 _SHOWN = frozenset({"title", "description", "examples", "deprecated", "x-span"})

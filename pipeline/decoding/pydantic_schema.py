@@ -14,33 +14,35 @@ and the presence of validators.  This one writes them under keywords of our own:
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema, JsonRef, JsonSchemaValue
+from pydantic.json_schema import DEFAULT_REF_TEMPLATE, JsonRef, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import PydanticOmit, SchemaError, core_schema
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.pydantic_checks import (
     as_validated,
-    bounds_of,
     is_alias_path,
     is_hashable,
     is_known,
     is_required,
-    json_members,
+    lacks_length,
     noted,
-    other_spellings,
+    readers_of_keys,
     unheld_check,
 )
+from pipeline.decoding.pydantic_shared import is_read_otherwise, text_settings
+from pipeline.decoding.pydantic_values import ValueGenerator
 
 __all__ = ["schema_of_type"]
 
 _ALIAS_PATH = {"x-refused": "an AliasPath reads inside another value; write the nested model"}
 _HIDDEN = {"x-refused": "SkipJsonSchema hides a field that a record must have; give it a default"}
+_SIZELESS = {"x-refused": "a value without a length is asked for one; leave out min_length and max_length"}
 
 
 def schema_of_type(record: Any) -> dict[str, Any]:
@@ -57,11 +59,24 @@ def schema_of_type(record: Any) -> dict[str, Any]:
     return dict(schema)
 
 
-class _Generator(GenerateJsonSchema):
+class _Generator(ValueGenerator):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._shared: dict[str, Any] = {}
+        self._text_settings: frozenset[str] = frozenset()
+
+    @property
+    def mode(self) -> JsonSchemaMode:
+        """A record is what is read, whichever form a class's configuration would rather document."""
+        return "validation"
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         kind = schema.get("type", "")
+        # Only what is shared is named by others: what stands in its place is read by the configuration around it.
+        if self._is_key or self._shared.get(schema.get("ref")) is not schema:
+            schema = {name: value for name, value in schema.items() if name != "ref"}
         try:
             generated = super().generate_inner(as_validated(schema))
         except PydanticOmit:
@@ -70,6 +85,8 @@ class _Generator(GenerateJsonSchema):
             raise
         if not kind.startswith("function-") or "x-refused" in generated:
             return generated
+        if lacks_length(schema, self._resolved(generated)):
+            return dict(_SIZELESS)
         own = self.get_schema_from_definitions(JsonRef(generated["$ref"])) if "$ref" in generated else None
         if own is None or "ref" not in schema:
             reason = unheld_check(schema, generated)
@@ -82,94 +99,9 @@ class _Generator(GenerateJsonSchema):
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         return {"x-refused": f"{error_info.removeprefix('core_schema.')} has no JSON form"}
 
-    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        generated = super().str_schema(schema)
-        for key in ("strip_whitespace", "to_lower", "to_upper", "ascii_only"):
-            value = schema.get(key, getattr(self._config, f"str_{key}", None))
-            if value:
-                generated[f"x-{key}"] = True
-        for key, name in (("minLength", "str_min_length"), ("maxLength", "str_max_length")):
-            value = self._config.config_dict.get(name)
-            if value and key not in generated:
-                generated[key] = value
-        pattern = schema.get("pattern")
-        if not isinstance(pattern, re.Pattern):
-            return generated
-        flags = pattern.flags & ~re.compile(pattern.pattern).flags
-        if flags & ~re.IGNORECASE:
-            generated.pop("pattern", None)
-            return noted(generated, f"pattern with {re.RegexFlag(flags)!r}")
-        generated["pattern"] = f"(?i){pattern.pattern}" if flags else pattern.pattern
-        return generated
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        digits = {key: schema[key] for key in ("max_digits", "decimal_places") if schema.get(key) is not None}
-        bounds = {key: str(value) for key, value in bounds_of(schema).items()}
-        return {"x-number": {"kind": "decimal", **bounds, **digits}}
-
-    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
-        return self._temporal("date", schema)
-
-    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
-        return self._temporal("time", schema)
-
-    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        return self._temporal("datetime", schema)
-
-    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
-        return self._temporal("timedelta", schema)
-
-    def _temporal(self, kind: str, schema: Mapping[str, Any]) -> JsonSchemaValue:
-        bounds = {key: getattr(value, "isoformat", value.__str__)() for key, value in bounds_of(schema).items()}
-        generated: JsonSchemaValue = {"type": "string", "x-string": {"kind": kind}}
-        if (zone := schema.get("tz_constraint")) is not None:
-            generated["x-string"]["zone"] = zone
-        if schema.get("microseconds_precision") == "error":
-            generated["x-string"]["micro"] = True
-        if kind == "date":
-            generated["x-string"].update(bounds)
-        elif bounds:
-            generated["x-checked"] = [f"{key} {value}" for key, value in bounds.items()]
-        if (now := schema.get("now_op")) is not None:
-            generated["x-checked"] = [*generated.get("x-checked", ()), f"{now} of today"]
-        return generated
-
-    def uuid_schema(self, schema: core_schema.UuidSchema) -> JsonSchemaValue:
-        return {"type": "string", "x-string": {"kind": "uuid", "version": schema.get("version")}}
-
-    def url_schema(self, schema: Any) -> JsonSchemaValue:
-        settings = {"schemes": schema.get("allowed_schemes"), "max_length": schema.get("max_length")}
-        return {"type": "string", "format": "uri", "x-string": {"kind": "url", **settings}}
-
-    def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
-        return self.url_schema(schema)
-
-    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
-        generated = super().bytes_schema(schema)
-        if self._config.config_dict.get("val_json_bytes", "utf8") != "utf8":
-            kind = str(self._config.config_dict["val_json_bytes"])
-            spelt: JsonSchemaValue = {
-                "type": "string",
-                "x-string": {"kind": kind if kind == "hex" else "base64-strict"},
-            }
-            is_bounded = "minLength" in generated or "maxLength" in generated
-            return noted(spelt, "length in bytes") if is_bounded else spelt
-        generated["format"] = "binary"
-        if "maxLength" in generated or generated.get("minLength", 0) > 1:
-            generated["x-ascii_only"] = True
-        return generated
-
-    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        generated = super().enum_schema(schema)
-        generated.pop("type", None)
-        # JSON has no tuples, dates and such, so a member with such a value cannot be named by one.
-        members = json_members(member.value for member in schema["members"])
-        if not members:
-            return {"x-refused": "an enum of such values has no JSON form; give its members strings or numbers"}
-        return {**generated, "enum": members}
-
     def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
-        self._shared = {each["ref"]: each for each in schema["definitions"] if "ref" in each}
+        self._shared |= {each["ref"]: each for each in schema["definitions"]}
+        self._text_settings = text_settings(schema)
         return super().definitions_schema(schema)
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
@@ -180,7 +112,7 @@ class _Generator(GenerateJsonSchema):
 
     def _set(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
         generated.pop("uniqueItems", None)
-        if not is_hashable(schema.get("items_schema"), getattr(self, "_shared", {})):
+        if not is_hashable(schema.get("items_schema"), self._shared):
             generated = noted(generated, "items that can be hashed")
         if generated.get("minItems", 0) > 1:
             return noted(generated, f"at least {generated['minItems']} different items")
@@ -204,14 +136,36 @@ class _Generator(GenerateJsonSchema):
     def counter_schema(self, schema: Any) -> JsonSchemaValue:
         return {**self.dict_schema(schema), "additionalProperties": {"type": "integer"}}
 
+    @contextmanager
+    def _reading(self, *, is_key: bool) -> Iterator[None]:
+        before, self._is_key = self._is_key, is_key
+        try:
+            yield
+        finally:
+            self._is_key = before
+
     def _keys(self, schema: Any) -> JsonSchemaValue:
-        """Keys are strings: numbers are read from them, but not the numbers of a literal or of a plain enum."""
-        generated = self.generate_inner(schema)
-        if schema["type"] == "literal" or (schema["type"] == "enum" and schema.get("sub_type") is None):
-            members = self._resolved(generated)
-            values = members.get("enum", [members["const"]] if "const" in members else [])
-            return {"enum": [value for value in values if isinstance(value, str | bool)]}
-        return generated
+        with self._reading(is_key=True):
+            generated = self.generate_inner(schema)
+        is_held = schema["type"] == "any" or is_hashable(schema, self._shared)
+        return generated if is_held else noted(generated, "keys that can be hashed")
+
+    def definition_ref_schema(self, schema: core_schema.DefinitionReferenceSchema) -> JsonSchemaValue:
+        ref = schema["schema_ref"]
+        if ref not in self._shared:
+            return super().definition_ref_schema(schema)
+        around = self._config.config_dict
+        is_lost = is_read_otherwise(ref, self._shared, around=around, anywhere=self._text_settings)
+        generated = self._shared_key(self._shared[ref]) if self._is_key else super().definition_ref_schema(schema)
+        return noted(generated, "the configuration of the model that holds it") if is_lost else generated
+
+    def _shared_key(self, shared: Any) -> JsonSchemaValue:
+        """What is shared stands as values; as a key it may be less.  One that holds itself is no key."""
+        del self._shared[shared["ref"]]
+        try:
+            return self.generate_inner(shared)
+        finally:
+            self._shared[shared["ref"]] = shared
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         generated: JsonSchemaValue = {"type": "object", "additionalProperties": True}
@@ -225,7 +179,8 @@ class _Generator(GenerateJsonSchema):
         return generated
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
-        inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
+        with self._reading(is_key=False):
+            inner = self.generate_inner(schema["schema"]) if "schema" in schema else {}
         return {"type": "string", "x-json": inner}
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
@@ -235,25 +190,32 @@ class _Generator(GenerateJsonSchema):
             return noted({**generated, "anyOf": choices}, "the discriminator's choice")
         # A tag that has a default may not be left out all the same.
         tag = found["propertyName"]
-        return {**generated, "anyOf": [self._with_required(choice, tag) for choice in choices]}
+        generated["anyOf"] = [self._with_required(choice, tag) for choice in choices]
+        named = {key.value if isinstance(key, enum.Enum) else key for key in schema["choices"]}
+        is_held = all(self._has_tag(choice, tag, named) for choice in choices)
+        return generated if is_held else noted(generated, "the discriminator's choice")
+
+    def _has_tag(self, choice: JsonSchemaValue, name: str, named: set[Any]) -> bool:
+        """Whether a choice is written with such tags alone; True where that is not known yet."""
+        tag = self._resolved(self._resolved(choice).get("properties", {}).get(name, {}))
+        return not tag or all(value in named for value in tag.get("enum", [tag.get("const")]))
 
     def _with_required(self, choice: JsonSchemaValue, name: str) -> JsonSchemaValue:
         if name in self._resolved(choice).get("required", ()):
             return choice
         return {"allOf": [choice], "required": [name]}
 
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        generated = super().tuple_schema(schema)
+        is_last = schema.get("variadic_item_index", -1) in (-1, len(schema["items_schema"]) - 1)
+        return generated if is_last else noted(generated, "items after those of any number")
+
+    def call_schema(self, schema: core_schema.CallSchema) -> JsonSchemaValue:
+        return noted(super().call_schema(schema), "what the function makes of its arguments")
+
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
         generated = super().chain_schema(schema)
         return noted(generated, "a further constraint") if len(schema["steps"]) > 1 else generated
-
-    def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
-        return {"x-refused": "classes have no JSON form; write their names"}
-
-    def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
-        return {"x-refused": "complex numbers have no JSON form; write two floats"}
-
-    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"x-refused": "fractions have no JSON form; write Decimal or two ints"}
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         generated = self._closed(super().model_schema(schema), schema)
@@ -275,24 +237,30 @@ class _Generator(GenerateJsonSchema):
         super()._update_class_schema(json_schema, cls, cast("ConfigDict", shown))
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        return self._closed(super().typed_dict_schema(schema), schema)
+        with self._config_wrapper_stack.push(cast("ConfigDict", schema.get("config"))):
+            return self._closed(super().typed_dict_schema(schema), schema)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        generated = self._closed(super().dataclass_schema(schema), schema)
+        with self._config_wrapper_stack.push(cast("ConfigDict", schema.get("config"))):
+            generated = self._closed(super().dataclass_schema(schema), schema)
         return noted(generated, "__post_init__") if schema.get("post_init") else generated
 
     def _closed(self, generated: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
         """What a model ignores, it need not be given: undeclared keys are generated only where it keeps them."""
         if generated.get("type") != "object":
             return generated
-        generated.setdefault("properties", {})
-        if generated.setdefault("additionalProperties", False) is False:
-            return generated
-        is_by_name = bool(schema.get("config", {}).get("validate_by_name"))
-        while schema["type"] not in ("model-fields", "dataclass-args", "typed-dict") and "schema" in schema:
-            schema = schema["schema"]
-        for name in other_spellings(schema.get("fields", ()), is_by_name=is_by_name):
-            generated["properties"].setdefault(name, False)
+        written = generated.setdefault("properties", {})
+        readers = readers_of_keys(schema)
+        if shared := [key for key in written if readers[key] > 1]:
+            generated = noted(generated, f"two fields read the key {shared[0]!r}")
+        if generated.setdefault("additionalProperties", False) is not False:
+            # An extra value may not take another spelling of a field, nor the key of a hidden one.
+            for key in readers:
+                written.setdefault(key, False)
+        return generated
+
+    def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
+        generated = super().model_fields_schema(schema)
         return noted(generated, "keys of extra values") if "extras_keys_schema" in schema else generated
 
     def field_is_present(self, field: Any) -> bool:
@@ -312,10 +280,3 @@ class _Generator(GenerateJsonSchema):
 
     def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
         return _ALIAS_PATH if is_alias_path(schema) else super().typed_dict_field_schema(schema)
-
-    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        if any(isinstance(value, bytes) for value in schema["expected"]):
-            return {"x-refused": "a Literal of bytes has no JSON form; write strings"}
-        if any(isinstance(value, enum.Enum) and not isinstance(value, str | int) for value in schema["expected"]):
-            return {"x-refused": "a Literal of plain enum members has no JSON form; write the enum, or their values"}
-        return super().literal_schema(schema)

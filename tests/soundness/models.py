@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.soundness.catalogue import configured, containers, formats, numbers, objects, overridden, text, traps, unions
+from tests.soundness.catalogue import (
+    configured,
+    containers,
+    formats,
+    keys,
+    numbers,
+    objects,
+    overridden,
+    text,
+    traps,
+    unions,
+)
 from tests.soundness.entry import Entry
 
 __all__ = ["CATALOGUE", "find_entry"]
@@ -12,6 +23,7 @@ CATALOGUE: tuple[Entry, ...] = (
     *text.ENTRIES,
     *formats.ENTRIES,
     *containers.ENTRIES,
+    *keys.ENTRIES,
     *objects.ENTRIES,
     *configured.ENTRIES,
     *traps.ENTRIES,

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     computed_field,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -133,6 +134,20 @@ class Computed(BaseModel):
         return self.width * self.height
 
 
+class ShownAsWritten(BaseModel):
+    model_config = ConfigDict(json_schema_mode_override="serialization")
+    width: int
+    depth: bool = True
+
+    @field_serializer("width")
+    def _spelt(self, width: int) -> str:
+        return str(width)
+
+    @computed_field
+    def area(self) -> str:
+        return "none"
+
+
 class FieldValidated(BaseModel):
     even: int
 
@@ -203,6 +218,14 @@ ENTRIES: tuple[Entry, ...] = (
     entry("model_no_infinity", NoInfinity, "model", "config"),
     entry("model_exclude", Excluded, "model"),
     entry("model_computed", Computed, "model"),
+    entry(
+        "model_shown_as_written",
+        ShownAsWritten,
+        "model",
+        "config",
+        "as_drawn",
+        instances=st.fixed_dictionaries({"width": st.integers(0, 99), "depth": st.booleans()}),
+    ),
     entry("model_field_validator", FieldValidated, "model", "validator", may_widen=True),
     entry("model_validator_after", ModelValidated, "model", "validator", may_widen=True),
     entry("model_validator_before", BeforeValidated, "model", "validator", may_widen=True),

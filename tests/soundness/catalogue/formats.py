@@ -29,7 +29,9 @@ from pydantic import (
     AnyUrl,
     AwareDatetime,
     Base64Bytes,
+    BaseModel,
     CockroachDsn,
+    ConfigDict,
     EmailStr,
     Field,
     FileUrl,
@@ -50,6 +52,7 @@ from pydantic import (
     PastDatetime,
     PostgresDsn,
     RedisDsn,
+    Strict,
     UrlConstraints,
     WebsocketUrl,
 )
@@ -98,6 +101,12 @@ def _extra_types() -> list[Entry]:
             )
         )
     return entries
+
+
+class StrictUrls(BaseModel):
+    model_config = ConfigDict(strict=True)
+    page: HttpUrl
+    keyed: dict[AnyUrl, bool]
 
 
 _URLS = {
@@ -162,6 +171,40 @@ ENTRIES: tuple[Entry, ...] = (
         may_widen=True,
         instances=st.sampled_from(["ftp://h.org/x", "ftp://files.h.org:2121/"]),
     ),
+    entry(
+        "url_strict",
+        StrictUrls,
+        "url",
+        "strict",
+        instances=st.just({"page": "http://h.org/%7Ea?b=%2F", "keyed": {"ab://h.org/a": True}}),
+    ),
+    entry("url_strict_file", Annotated[FileUrl, Strict()], "url", "strict", instances=st.just("file:///a%20b")),
+    entry(
+        "url_file_short",
+        Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file"], max_length=12)],
+        "url",
+        instances=st.just("file:///a/b"),
+    ),
+    entry(
+        "url_file_host",
+        Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file"], host_required=True)],
+        "url",
+        may_be_refused=True,
+        instances=st.just("file://h.org/a"),
+    ),
+    entry(
+        "url_scheme_upper",
+        Annotated[AnyUrl, UrlConstraints(allowed_schemes=["HTTP", "https"])],
+        "url",
+        instances=st.just("https://h.org/"),
+    ),
+    entry(
+        "url_scheme_upper_only",
+        Annotated[AnyUrl, UrlConstraints(allowed_schemes=["HTTP"])],
+        "url",
+        "no_json",
+        may_be_refused=True,
+    ),
     entry("ipv4_address", IPv4Address, "ip"),
     entry("ipv4_network", IPv4Network, "ip", may_widen=True),
     entry("ipv4_interface", IPv4Interface, "ip"),
@@ -171,6 +214,8 @@ ENTRIES: tuple[Entry, ...] = (
     entry("ip_any_address", IPvAnyAddress, "ip"),
     entry("ip_any_network", IPvAnyNetwork, "ip", may_widen=True),
     entry("ip_any_interface", IPvAnyInterface, "ip", may_widen=True),
+    entry("ip_any_bounded", Annotated[IPvAnyAddress, Field(max_length=3)], "ip", "no_json", may_be_refused=True),
+    entry("timedelta_bounded", Annotated[timedelta, Field(min_length=1)], "timedelta", "no_json", may_be_refused=True),
     entry("uuid6", UUID6, "uuid", instances=st.just("1ef0c1f6-6b3a-6c00-8000-0123456789ab")),
     entry("uuid7", UUID7, "uuid", instances=st.just("018f3f6e-2a3b-7c4d-8e5f-0123456789ab")),
     entry("uuid8", UUID8, "uuid", instances=st.just("018f3f6e-2a3b-8c4d-8e5f-0123456789ab")),

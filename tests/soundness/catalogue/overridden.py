@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetPydanticSchema,
     PlainValidator,
     WithJsonSchema,
     WrapValidator,
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import core_schema
 
 from tests.soundness.entry import Entry, entry
 from tests.soundness.strategies import integers
@@ -47,7 +49,7 @@ class OwnSchema(BaseModel):
     a: int
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
         return {"type": "object", "properties": {}, "additionalProperties": True}
 
 
@@ -98,6 +100,25 @@ class PostInitData:
             raise ValueError("below zero")
 
 
+def _built(schema: core_schema.CoreSchema) -> Any:
+    """A type whose core schema is written by hand."""
+    return Annotated[Any, GetPydanticSchema(lambda _source, _handler: schema)]
+
+
+def _tagged(tags: list[str]) -> core_schema.CoreSchema:
+    tag = core_schema.literal_schema(tags) if tags else core_schema.str_schema()
+    choice = core_schema.typed_dict_schema({"k": core_schema.typed_dict_field(tag)})
+    return core_schema.tagged_union_schema({"a": choice}, discriminator="k")
+
+
+_STR, _BOOL = core_schema.str_schema(), core_schema.bool_schema()
+_CALLED = core_schema.arguments_schema([core_schema.arguments_parameter("a", core_schema.int_schema())])
+_EXTRAS = core_schema.model_fields_schema(
+    {"a": core_schema.model_field(core_schema.int_schema())},
+    extra_behavior="allow",
+    extras_keys_schema=core_schema.str_schema(max_length=2),
+)
+
 ENTRIES: tuple[Entry, ...] = (
     entry(
         "plain_validator",
@@ -131,4 +152,31 @@ ENTRIES: tuple[Entry, ...] = (
     entry("model_own_init", OwnInit, "model", **_ODD),
     entry("model_post_init", PostInit, "model", **_ODD),
     entry("dataclass_post_init", PostInitData, "dataclass", **_ODD),
+    entry(
+        "built_offset",
+        _built(core_schema.datetime_schema(tz_constraint=3600)),
+        "schema",
+        "as_drawn",
+        instances=st.just("2020-01-31T10:00:00+01:00"),
+        **_ODD,
+    ),
+    entry(
+        "built_tuple",
+        _built(core_schema.tuple_schema([_STR, _BOOL], variadic_item_index=0)),
+        "schema",
+        "any",
+        instances=st.just(["a", "b", True]),
+        **_ODD,
+    ),
+    entry(
+        "built_call",
+        _built(core_schema.call_schema(_CALLED, lambda a: str(a), return_schema=_BOOL)),
+        "schema",
+        "no_json",
+        **_ODD,
+    ),
+    entry("built_tag_open", _built(_tagged([])), "schema", instances=st.just({"k": "a"}), **_ODD),
+    entry("built_tag_unnamed", _built(_tagged(["a", "b"])), "schema", instances=st.just({"k": "a"}), **_ODD),
+    entry("built_tag", _built(_tagged(["a"])), "schema", instances=st.just({"k": "a"})),
+    entry("built_extras", _built(_EXTRAS), "schema", "extra", "as_drawn", instances=st.just({"a": 1}), **_ODD),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Set
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 import annotated_types as at
@@ -26,6 +26,7 @@ from pydantic import (
     ImportString,
     InstanceOf,
     Json,
+    JsonValue,
     NewPath,
     OnErrorOmit,
     Secret,
@@ -33,6 +34,7 @@ from pydantic import (
     Strict,
     StrictStr,
 )
+from typing_extensions import TypeAliasType, TypedDict
 
 from tests.soundness.entry import Entry, entry
 from tests.soundness.strategies import decimals, floats, integers
@@ -66,6 +68,30 @@ class Twice(enum.Enum):
     TRUE = "true"
 
 
+class Beyond(enum.Enum):
+    INFINITE = float("inf")
+    NO_NUMBER = float("nan")
+    LARGE = 1e22
+    LONG = 2**63
+    LEAST = -(2**63)
+    HALF = 0.5
+
+
+class BeyondIntegers(enum.IntEnum):
+    LONG = 10**30
+    MOST = 2**63 - 1
+
+
+class BeyondFloats(float, enum.Enum):
+    INFINITE = float("-inf")
+    LARGE = 1e22
+    HALF = 0.5
+
+
+class Infinite(enum.Enum):
+    ONLY = float("inf")
+
+
 class ConfiguredStrings(BaseModel):
     model_config = ConfigDict(str_max_length=4, str_min_length=2)
     plain: str
@@ -73,6 +99,65 @@ class ConfiguredStrings(BaseModel):
     keyed: dict[str, str]
     own: Annotated[str, Field(max_length=6)]
     literal: Literal["a literal keeps its length"]
+
+
+@dataclasses.dataclass
+class Word:
+    text: str
+    next: Word | None = None
+
+
+class WordDict(TypedDict):
+    text: str
+
+
+class Holder(TypedDict):
+    held: WordDict
+
+
+class WordTuple(NamedTuple):
+    text: str
+
+
+Raw = TypeAliasType("Raw", bytes)
+
+
+class ConfiguredOnce(BaseModel):
+    model_config = ConfigDict(str_max_length=3)
+    pair: WordTuple
+    held: Holder
+
+
+class ConfiguredForShared(BaseModel):
+    model_config = ConfigDict(str_min_length=2)
+    words: list[Word]
+    one: WordDict
+    two: WordDict
+
+
+class ConfiguredForTuples(BaseModel):
+    model_config = ConfigDict(str_max_length=3)
+    one: WordTuple
+    two: WordTuple
+
+
+class ConfiguredForAliases(BaseModel):
+    model_config = ConfigDict(val_json_bytes="base64")
+    one: Raw
+    two: Raw
+
+
+class ConfiguredWithin(BaseModel):
+    pair: WordTuple
+    held: Holder
+    again: Holder
+    once: ConfiguredOnce
+    twice: ConfiguredOnce
+
+
+class TrimmedJson(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True)
+    free: JsonValue
 
 
 class NumbersAsText(BaseModel):
@@ -136,6 +221,9 @@ class InitOnly:
     made: int = dataclasses.field(init=False, default=3)
 
 
+_TWO_WORDS = {"words": [{"text": "ab", "next": None}], "one": {"text": "ab"}, "two": {"text": "abc"}}
+_RAW = {"one": "AAEC", "two": ""}
+
 ENTRIES: tuple[Entry, ...] = (
     entry(
         "decimal_float_bound", Annotated[Decimal, Field(ge=0.1, le=0.3)], "decimal", instances=decimals(0, 1, 2), **_ODD
@@ -162,6 +250,12 @@ ENTRIES: tuple[Entry, ...] = (
     entry("enum_missing", Forgiving, "enum", **_ODD),
     entry("enum_flags", Flags, "enum", instances=st.sampled_from([1, 2]), **_ODD),
     entry("enum_aliases", Twice, "enum"),
+    entry("enum_beyond", Beyond, "enum", instances=st.sampled_from([0.5, -(2**63)])),
+    entry("enum_beyond_integers", BeyondIntegers, "enum", instances=st.just(2**63 - 1)),
+    entry("enum_beyond_floats", BeyondFloats, "enum", instances=st.just(0.5)),
+    entry("enum_infinite", Infinite, "enum", "no_json", may_be_refused=True),
+    entry("literal_beyond", Literal[-(2**63) - 1, 2**63, 5], "literal", instances=st.just(5)),
+    entry("literal_beyond_only", Literal[2**63], "literal", "no_json", may_be_refused=True),
     entry("literal_bool_int", Literal[True, 1, "1"], "literal"),
     entry("skip_validation", SkipValidation[int], "schema", **_ODD),
     entry("instance_of", InstanceOf[Path], "str", instances=st.just("a/b"), **_ODD),
@@ -188,6 +282,12 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     entry("json_in_list", list[Json[bool]], "json", instances=st.lists(st.sampled_from(["true", "false"])), **_ODD),
     entry("config_strings", ConfiguredStrings, "config", "dict", **_ODD),
+    entry("config_once", ConfiguredOnce, "config"),
+    entry("config_shared", ConfiguredForShared, "config", "as_drawn", instances=st.just(_TWO_WORDS)),
+    entry("config_shared_tuple", ConfiguredForTuples, "config", may_widen=True),
+    entry("config_shared_alias", ConfiguredForAliases, "config", may_widen=True, instances=st.just(_RAW)),
+    entry("config_within", ConfiguredWithin, "config", may_widen=True),
+    entry("config_trimmed_json", TrimmedJson, "config", "any", instances=st.just({"free": ["a", {"b": None}]})),
     entry("config_numbers_as_text", NumbersAsText, "config"),
     entry("config_bytes_base64", BytesBase64, "config", "bytes", instances=st.just({"data": "AAEC"}), **_ODD),
     entry("config_bytes_hex", BytesHex, "config", "bytes", instances=st.just({"data": "00ff"}), **_ODD),

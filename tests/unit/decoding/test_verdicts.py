@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import enum
 import json
+import math
 import re
 from collections import Counter, OrderedDict
 from decimal import Decimal
@@ -127,6 +128,16 @@ class ByName(BaseModel):
     total: Annotated[int, Field(alias="Total")] = 0
 
 
+class HiddenAndOpen(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    i: SkipJsonSchema[int] = 0
+
+
+class Shared(BaseModel):
+    a: Annotated[int, Field(validation_alias=AliasChoices("a", "y"))] = 0
+    y: str
+
+
 class Keyed(BaseModel):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[Annotated[str, Field(pattern="^x-")], bool]
@@ -197,6 +208,8 @@ TYPES = [
     (dict[Plain, bool], '{"1":true}'),
     (Open, '{"amount":"x"}'),
     (ByName, '{"total":"x"}'),
+    (HiddenAndOpen, '{"i":"x"}'),
+    (Shared, '{"y":"x"}'),
     (Keyed, '{"a":true,"b":true}'),
     (Encoded, '{"raw":"AAECAwQF"}'),
     (set[Any], "[{}]"),
@@ -253,6 +266,14 @@ SCHEMAS = [
 def test_what_the_standard_refuses_is_not_called_enforced(schema: dict[str, Any], text: str) -> None:
     assert schema_complaint(schema_validator(schema), json.loads(text)) is not None
     _is_honest(schema, text)
+
+
+def test_a_constant_that_json_cannot_write_is_left_out() -> None:
+    grammar = compile_grammar({"enum": [math.inf, math.nan, [math.inf], 2.5]})
+    assert grammar.automaton.accepts(b"2.5")
+    assert not any(grammar.automaton.accepts(text) for text in (b"Infinity", b"NaN", b"[Infinity]"))
+    with pytest.raises(SchemaRefusedError):
+        compile_grammar({"const": math.inf})
 
 
 @pytest.mark.parametrize(
