@@ -27,7 +27,7 @@ from pipeline.decoding.span_symbols import SpanKind
 
 __all__ = ["Automaton", "FieldVerdict", "Grammar", "Verdict", "compile_grammar", "lint_fields"]
 
-_VERSION = 5
+_VERSION = 6
 """Part of every fingerprint: to be raised when the same record type gives another automaton."""
 
 
@@ -181,7 +181,7 @@ def _emit(
     name = (
         str(schema.get("title", "schema"))
         if is_schema and not isinstance(record, bool)
-        else getattr(record, "__name__", str(record))
+        else getattr(record, "__name__", None) or str(record)
     )
     normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
     made: tuple[Emitter, Dfa] | None = None

@@ -43,7 +43,7 @@ class Term:
     @property
     def key(self) -> tuple[int, bool]:
         """Schemas are told apart by identity; the compiler keeps them alive."""
-        return (id(self.schema) if isinstance(self.schema, dict) else int(bool(self.schema)), self.is_positive)
+        return (int(self.schema) if isinstance(self.schema, bool) else id(self.schema), self.is_positive)
 
 
 StrKind = Literal["string", "date", "datetime", "time", "enum", "decimal"]
