@@ -125,14 +125,42 @@ def test_what_is_not_closed_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(?i)^[^k]$", "(?i)^[^s]$", r"^[^\p{L}]$", r"^[\P{L}]$", "(?i)^[^a-z]$", r"^\P{Lu}$", r"^[^\P{Lu}]$"]
+    "pattern",
+    [
+        *("(?i)^[^k]$", "(?i)^[^s]$", r"^[^\p{L}]$", r"^[\P{L}]$", "(?i)^[^a-z]$", r"^\P{Lu}$", r"^[^\P{Lu}]$"),
+        *(r"^[^\W]$", r"^[^\D]$", r"^[^\S]$", "(?i)^ı$"),
+    ],
 )
-@pytest.mark.parametrize("char", ["k", "K", "\u212a", "s", "\u017f", "L", "1", "é", "_", "\u0378"])
+@pytest.mark.parametrize(
+    "char", ["k", "K", "\u212a", "s", "\u017f", "L", "1", "é", "_", "\u0378", "I", "\u24b6", "\x1c"]
+)
 def test_negated_classes_allow_no_more_than_pydantic_does(pattern: str, char: str) -> None:
     """Fails when `_cases` says what a class that is ruled out holds."""
     model = create_model("Model", value=(str, Field(pattern=pattern)))
     if compile_pattern(pattern, "rust").accepts([ord(char)]):
         model(value=char)
+
+
+@pytest.mark.parametrize("pattern", [r"(?i)^\P{Lt}$", r"^\p{Cn}$", r"^\p{C}$", r"^\012$", r"^[\012]$", r"^(?!(a$)\n)"])
+def test_what_engines_read_differently_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        compile_pattern(pattern, "rust")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"^(?!.*\d).+$", r"^(?!\w).$", r"^(?!\S).$", r"^(?!\s).$", r"^(?!\D).$", r"^(?![^\W]).$", r"^(?!a$|1$).+$"),
+        *("(?i)^(?!k).$", "(?i)^[^i]$", r"^\D$", r"^\W$", r"^\S$", r"^[^\S]$", r"^(?!\p{Lu}).$"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["1", "٣", "a", "é", " ", "\x1c", "\x85", "\u3000", "K", "\u212a", "ı", "İ", "a\n", "1\n", "Ⓐ", "\u0378"]
+)
+def test_what_must_not_follow_is_taken_widely(pattern: str, text: str) -> None:
+    """Python's reading: a class that was narrowed to be sound admits too much once it is turned round."""
+    if compile_pattern(pattern, "rust").accepts(map(ord, text)):
+        assert re.search(pattern.replace(r"\p{Lu}", "[A-ZÉ]"), text)
 
 
 def test_a_type_at_two_paths_is_said_to_be_checked_afterwards_at_both() -> None:
