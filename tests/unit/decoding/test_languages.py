@@ -178,9 +178,37 @@ def test_a_type_at_two_paths_is_said_to_be_checked_afterwards_at_both() -> None:
     assert [verdicts[path] for path in ("first.code", "second.code", "more[].code")] == [Verdict.WIDENED] * 3
 
 
+MULTIPLES = ["10000", "1000000", "3600", "0.015625", "25000", "0.05", "12.5", "0.35", "19999"]
+
+
+@pytest.mark.parametrize("multiple", [multiple for multiple in MULTIPLES if multiple != "19999"])
+@given(count=st.integers(-5000, 5000), off=st.sampled_from([0, 0, 1, -1, 10]), decimals=st.integers(0, 6))
+def test_multiples_are_told_from_their_neighbours(multiple: str, count: int, off: int, decimals: int) -> None:
+    """Fails when remainders are one state that lack different digits."""
+    step = Decimal(multiple)
+    value = count * step + off * Decimal(1).scaleb(-decimals)
+    places = max(1, -int(step.normalize().as_tuple().exponent))
+    for text in (f"{value:f}", f"{value.normalize():f}", f"{value:.{decimals}f}"):
+        whole, _, fraction = text.partition(".")
+        assume(not (text.startswith("-") and Decimal(text) == 0) and len(whole) < 16)
+        is_multiple = Decimal(text) % step == 0
+        assert numbers(Bounds(), multiple=step).accepts(text.encode()) == (is_multiple and len(fraction) <= places)
+        if "." not in multiple and not fraction:
+            assert integers(Bounds(), int(step)).accepts(text.encode()) == is_multiple
+
+
+@pytest.mark.parametrize("multiple", MULTIPLES)
+def test_a_multiple_takes_the_states_that_it_needs(multiple: str) -> None:
+    """Fails when it is judged by its size, not by the digits that its multiples may end with."""
+    model = create_model("Model", value=(Annotated[Decimal, Field(multiple_of=Decimal(multiple))], ...))
+    grammar = compile_grammar(model)
+    assert grammar.is_enforced == (multiple != "19999")
+    assert grammar.automaton.state_count < 1000
+
+
 def test_a_decimal_whose_multiple_is_too_fine_is_checked_afterwards() -> None:
     class Grain(BaseModel):
-        grams: Annotated[Decimal, Field(multiple_of=25_000)]
+        grams: Annotated[Decimal, Field(multiple_of=Decimal("0.9973"))]
 
     verdicts = {item.path: item.verdict for item in compile_grammar(Grain).verdicts}
     assert verdicts["grams"] is Verdict.WIDENED
