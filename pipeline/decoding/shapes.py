@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pipeline.decoding.automata import Dfa, intersect
 from pipeline.decoding.numbers import FREE, MAX_SIGNIFICANT_DIGITS, Bounds
+from pipeline.decoding.refusals import UnheldError
 from pipeline.decoding.strings import any_string
 
 __all__ = [
@@ -31,6 +32,10 @@ __all__ = [
     "meet",
     "meet_all",
 ]
+
+
+_MOST_MET = 256
+"""Alternatives that may come of combining others; each is spelt by itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,7 +294,16 @@ def meet(first: Shape, second: Shape) -> Shape | None:
 
 
 def meet_all(first: Iterable[Shape], second: Iterable[Shape]) -> list[Shape]:
-    """The intersection of two unions."""
-    rights = list(second)
-    met = (meet(left, right) for left in first for right in rights)
-    return [shape for shape in met if shape is not None]
+    """The intersection of two unions.
+
+    Raises:
+        UnheldError: it is a union of far more than the two.
+    """
+    lefts, rights = list(first), list(second)
+    most = max(_MOST_MET, len(lefts) + len(rights))
+    met: list[Shape] = []
+    for left in lefts:
+        met += [shape for right in rights if (shape := meet(left, right)) is not None]
+        if len(met) > most:
+            raise UnheldError(f"more than {most} alternatives are told apart afterwards")
+    return met

@@ -61,6 +61,21 @@ def test_a_keyword_that_is_not_held_widens_its_field(inner: dict[str, Any]) -> N
     assert verdicts["z"] is Verdict.ENFORCED
 
 
+def test_a_combination_of_too_many_alternatives_widens_its_field() -> None:
+    """Fails when each is spelt, or told apart from each other, whatever that takes."""
+    shared = {name: {"type": "integer"} for name in "klm"}
+    branches = [
+        {"type": "object", "required": [name], "properties": {**shared, name: {"type": "string"}}}
+        for name in [f"q{index}" for index in range(12)]
+    ]
+    grammar = compile_grammar({"type": "object", "properties": {"a": {"oneOf": branches}, "z": {"type": "null"}}})
+    verdicts = {field.path: field for field in grammar.verdicts}
+    assert verdicts["a"].verdict is Verdict.WIDENED
+    assert "alternatives" in verdicts["a"].reason
+    assert verdicts["z"].verdict is Verdict.ENFORCED
+    assert grammar.automaton.accepts(b'{"a":{"q3":"text"}}')
+
+
 class Cat(BaseModel):
     kind: Literal["cat"] = "cat"
     lives: bool
