@@ -138,8 +138,9 @@ class Dfa:
         return intersect(self, other.complement(top))
 
     def minimized(self) -> Dfa:
-        """The least automaton for the same language and tags, by Moore's refinement."""
-        classes = _refine(self)
+        """The least automaton for the same language and tags: from its ends where it has no cycle, else by Moore's
+        refinement, which takes as many rounds as a word is long."""
+        classes = _classes_from_ends(self) or _refine(self)
         count = max(classes) + 1
         if count == self.state_count:
             return self
@@ -168,6 +169,27 @@ def _merged(edges: Sequence[Edge]) -> list[Edge]:
         else:
             merged.append((low, high, target))
     return merged
+
+
+def _classes_from_ends(dfa: Dfa) -> list[int] | None:
+    """Equal for states that go on alike, each classed once all that it leads to is; None where there is a cycle."""
+    sources: list[list[int]] = [[] for _ in dfa.edges]
+    for state, row in enumerate(dfa.edges):
+        for _, _, target in row:
+            sources[target].append(state)
+    waiting = [len(row) for row in dfa.edges]
+    ready = [state for state, count in enumerate(waiting) if not count]
+    classes = [-1] * len(waiting)
+    signatures: dict[object, int] = {}
+    for state in ready:
+        onward = _merged([(low, high, classes[target]) for low, high, target in dfa.edges[state]])
+        key = (dfa.accepting[state], dfa.tags[state], tuple(onward))
+        classes[state] = signatures.setdefault(key, len(signatures))
+        for source in sources[state]:
+            waiting[source] -= 1
+            if not waiting[source]:
+                ready.append(source)
+    return classes if len(ready) == len(classes) else None
 
 
 def _refine(dfa: Dfa) -> list[int]:
