@@ -21,6 +21,8 @@ Edge = tuple[int, int, int]
 """`(low, high, target)`: symbols low..high, both included, lead to target."""
 
 NO_TAG = -1
+_SELF = -1
+"""Stands for the class of a state that is not classed yet: its own."""
 
 
 class StateLimitError(Exception):
@@ -172,19 +174,34 @@ def _merged(edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _classes_from_ends(dfa: Dfa) -> list[int] | None:
-    """Equal for states that go on alike, each classed once all that it leads to is; None where there is a cycle."""
+    """Equal for states that go on alike, each classed once all that it leads to is; None where there is a cycle.
+
+    A state may lead to itself; then one that leads there with what it lacks itself goes on alike, too.
+    """
     sources: list[list[int]] = [[] for _ in dfa.edges]
+    waiting = [0] * len(sources)
     for state, row in enumerate(dfa.edges):
         for _, _, target in row:
-            sources[target].append(state)
-    waiting = [len(row) for row in dfa.edges]
+            if target != state:
+                sources[target].append(state)
+                waiting[state] += 1
     ready = [state for state, count in enumerate(waiting) if not count]
-    classes = [-1] * len(waiting)
+    classes = [_SELF] * len(waiting)
     signatures: dict[object, int] = {}
+    looping: set[int] = set()
     for state in ready:
-        onward = _merged([(low, high, classes[target]) for low, high, target in dfa.edges[state]])
-        key = (dfa.accepting[state], dfa.tags[state], tuple(onward))
-        classes[state] = signatures.setdefault(key, len(signatures))
+        onward = [(low, high, classes[target]) for low, high, target in dfa.edges[state]]
+        ending = dfa.accepting[state], dfa.tags[state]
+        targets = {target for _, _, target in onward}
+        for known in targets & looping:
+            returning = _merged([(low, high, _SELF if each == known else each) for low, high, each in onward])
+            if signatures.get((ending, tuple(returning))) == known:
+                classes[state] = known
+                break
+        else:
+            classes[state] = signatures.setdefault((ending, tuple(_merged(onward))), len(signatures))
+            if _SELF in targets:
+                looping.add(classes[state])
         for source in sources[state]:
             waiting[source] -= 1
             if not waiting[source]:
