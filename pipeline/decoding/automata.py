@@ -21,6 +21,8 @@ Edge = tuple[int, int, int]
 """`(low, high, target)`: symbols low..high, both included, lead to target."""
 
 NO_TAG = -1
+_SELF = -1
+"""Stands for the class of a state that is not classed yet: its own."""
 
 
 class StateLimitError(Exception):
@@ -138,8 +140,9 @@ class Dfa:
         return intersect(self, other.complement(top))
 
     def minimized(self) -> Dfa:
-        """The least automaton for the same language and tags, by Moore's refinement."""
-        classes = _refine(self)
+        """The least automaton for the same language and tags: from its ends where it has no cycle, else by Moore's
+        refinement, which takes as many rounds as a word is long."""
+        classes = _classes_from_ends(self) or _refine(self)
         count = max(classes) + 1
         if count == self.state_count:
             return self
@@ -168,6 +171,42 @@ def _merged(edges: Sequence[Edge]) -> list[Edge]:
         else:
             merged.append((low, high, target))
     return merged
+
+
+def _classes_from_ends(dfa: Dfa) -> list[int] | None:
+    """Equal for states that go on alike, each classed once all that it leads to is; None where there is a cycle.
+
+    A state may lead to itself; then one that leads there with what it lacks itself goes on alike, too.
+    """
+    sources: list[list[int]] = [[] for _ in dfa.edges]
+    waiting = [0] * len(sources)
+    for state, row in enumerate(dfa.edges):
+        for _, _, target in row:
+            if target != state:
+                sources[target].append(state)
+                waiting[state] += 1
+    ready = [state for state, count in enumerate(waiting) if not count]
+    classes = [_SELF] * len(waiting)
+    signatures: dict[object, int] = {}
+    looping: set[int] = set()
+    for state in ready:
+        onward = [(low, high, classes[target]) for low, high, target in dfa.edges[state]]
+        ending = dfa.accepting[state], dfa.tags[state]
+        targets = {target for _, _, target in onward}
+        for known in targets & looping:
+            returning = _merged([(low, high, _SELF if each == known else each) for low, high, each in onward])
+            if signatures.get((ending, tuple(returning))) == known:
+                classes[state] = known
+                break
+        else:
+            classes[state] = signatures.setdefault((ending, tuple(_merged(onward))), len(signatures))
+            if _SELF in targets:
+                looping.add(classes[state])
+        for source in sources[state]:
+            waiting[source] -= 1
+            if not waiting[source]:
+                ready.append(source)
+    return classes if len(ready) == len(classes) else None
 
 
 def _refine(dfa: Dfa) -> list[int]:

@@ -38,6 +38,8 @@ def negated_shorthand(base: Ranges, name: str, dialect: Dialect) -> Ranges:
     """What is in no reading of the class `name`, whose members here are `base`."""
     if dialect == "ecma":
         return invert(base)
+    if name == "s":
+        base = (*base, (0x1C, 0x1F))  # white space to Python alone
     unicode = {"d": ("Nd",), "w": ("L", "M", "N", "Pc", "Cf", "So"), "s": ("Z", "Cc")}[name]
     return invert(widened(normalized((*base, *(r for prefix in unicode for r in category(prefix) if r[1] > 0x7F)))))
 
@@ -51,7 +53,12 @@ def widened(ranges: Ranges) -> Ranges:
 @functools.cache
 def alike(char: str) -> frozenset[str]:
     """Every character that some reading takes for this one where case is ignored, itself among them."""
-    return _by_fold().get(char.casefold(), frozenset()) | {char}
+    return _by_fold().get(_fold(char), frozenset()) | {char}
+
+
+def _fold(char: str) -> str:
+    """Python takes the dotted and the dotless letter I for one."""
+    return "i" if char in "\u0130\u0131" else char.casefold()
 
 
 @functools.cache
@@ -59,7 +66,7 @@ def _by_fold() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for point in range(TOP + 1):
         if not 0xD800 <= point <= 0xDFFF:
-            found.setdefault(chr(point).casefold(), set()).add(chr(point))
+            found.setdefault(_fold(chr(point)), set()).add(chr(point))
     return {fold: frozenset(chars) for fold, chars in found.items() if len(chars) > 1}
 
 

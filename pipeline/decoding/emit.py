@@ -122,7 +122,7 @@ class Emitter:
         for shape, dfa in zip(shapes, made, strict=True):
             if not dfa.is_empty:
                 kinds.setdefault(type(shape), []).append(dfa)
-        return union([union(alike) for alike in kinds.values()]) if kinds else EMPTY
+        return union([union(alike, state_limit=self._limit) for alike in kinds.values()]) if kinds else EMPTY
 
     def _shape(self, shape: Shape, path: tuple[str, ...]) -> Dfa:
         match shape:

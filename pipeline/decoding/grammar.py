@@ -176,7 +176,7 @@ def _emit(
     name = (
         str(schema.get("title", "schema"))
         if is_schema and not isinstance(record, bool)
-        else getattr(record, "__name__", str(record))
+        else getattr(record, "__name__", None) or str(record)
     )
     normalizer = Normalizer(schema, dialect="ecma" if is_schema else "rust")
     made: tuple[Emitter, Dfa] | None = None

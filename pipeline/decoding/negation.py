@@ -22,13 +22,14 @@ _MOST_BREACHES = 16
 """Properties by which an undeclared one may be ruled in, at most; each is a shape of its own."""
 
 
-def ruled_out(keyword: str, value: Any, dialect: Dialect) -> list[Shape]:
-    """What breaks one keyword, if it stood alone.
+def ruled_out(keyword: str, schema: Mapping[str, Any], dialect: Dialect) -> list[Shape]:
+    """What breaks one keyword of a schema, if it stood alone; a bound stands with what says whether it is open.
 
     Raises:
         UnheldError: no shapes hold that exactly.
         RefusedError: the keyword cannot be compiled.
     """
+    value = schema[keyword]
     match keyword:
         case "type":
             return _other_types(types_of({"type": value}))
@@ -42,25 +43,27 @@ def ruled_out(keyword: str, value: Any, dialect: Dialect) -> list[Shape]:
                 for name, demand in value.items()
                 if demand is not True and demand != {}
             ]
-        case "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum":
-            return _outside(bounds_of({keyword: value}))
+        case "minimum" | "exclusiveMinimum":
+            return _outside(bounds_of(schema)._replace(high=None))
+        case "maximum" | "exclusiveMaximum":
+            return _outside(bounds_of(schema)._replace(low=None))
         case "pattern":
             try:
                 return [Str(compile_pattern(value, dialect).complement(TOP))]
             except PatternError as error:
                 raise UnheldError(str(error)) from error
         case "minLength":
-            return [Str(most=value - 1)] if value else []
+            return [Str(most=int(value) - 1)] if value else []
         case "maxLength":
-            return [Str(least=value + 1)]
+            return [Str(least=int(value) + 1)]
         case "minItems":
-            return [Arr(most=value - 1)] if value else []
+            return [Arr(most=int(value) - 1)] if value else []
         case "maxItems":
-            return [Arr(least=value + 1)]
+            return [Arr(least=int(value) + 1)]
         case "minProperties":
-            return [Obj(most=value - 1)] if value else []
+            return [Obj(most=int(value) - 1)] if value else []
         case "maxProperties":
-            return [Obj(least=value + 1)]
+            return [Obj(least=int(value) + 1)]
     raise UnheldError(f"the contrary of {keyword} is checked afterwards")
 
 

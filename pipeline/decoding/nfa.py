@@ -140,10 +140,14 @@ def _sweep(sources: Sequence[Sequence[Edge]]) -> list[tuple[int, int, tuple[int,
     return swept
 
 
-def union(parts: Sequence[Dfa]) -> Dfa:
+def union(parts: Sequence[Dfa], *, state_limit: int = _MOST_STATES) -> Dfa:
     """Words that any of the parts accepts.
 
     Parts that no word's first symbol can be mistaken for each other's are only laid side by side.
+
+    Args:
+        parts: any number of them.
+        state_limit: states in which a word can be of several parts, at most.
 
     Raises:
         StateLimitError: there are too many states.
@@ -151,11 +155,11 @@ def union(parts: Sequence[Dfa]) -> Dfa:
     parts = [part for part in parts if not part.is_empty]
     groups = _by_first_symbol(parts)
     if len(groups) < 2 or sum(part.state_count for part in parts) < _FEW_STATES:
-        return _overlapping_union(parts)
+        return _overlapping_union(parts, state_limit)
     assembly = Assembly(_MOST_STATES)
     end = assembly.state()
     for group in groups:
-        assembly.graft([0], _overlapping_union(group), end)
+        assembly.graft([0], _overlapping_union(group, state_limit), end)
     return assembly.finish([end])
 
 
@@ -174,7 +178,7 @@ def _overlap(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]
     return any(low <= top and bottom <= high for low, high in spans for bottom, top in others)
 
 
-def _overlapping_union(parts: Sequence[Dfa]) -> Dfa:
+def _overlapping_union(parts: Sequence[Dfa], state_limit: int) -> Dfa:
     """Any union.
 
     The subset construction over copies of the parts: a state that only one part can be in is that part's own, so that
@@ -200,8 +204,8 @@ def _overlapping_union(parts: Sequence[Dfa]) -> Dfa:
         if found is None:
             found = names[key] = copied + len(queue) - 1
             queue.append(key)
-            if found > _MOST_STATES:
-                raise StateLimitError(f"more than {_MOST_STATES} states")
+            if len(queue) > state_limit:
+                raise StateLimitError(f"more than {state_limit} states")
         return found
 
     for states in queue:

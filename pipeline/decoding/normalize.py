@@ -18,6 +18,7 @@ from pipeline.core.suggest import did_you_mean
 from pipeline.decoding.automata import StateLimitError
 from pipeline.decoding.char_classes import Dialect
 from pipeline.decoding.constants import only_values
+from pipeline.decoding.keyword_types import check_keywords
 from pipeline.decoding.negation import breached, ruled_out, settled
 from pipeline.decoding.references import References
 from pipeline.decoding.refusals import RefusedError, UnheldError
@@ -85,18 +86,20 @@ class Normalizer:
             raise RefusedError("a $ref leads back to itself with nothing in between")
         self._open.append(term.key)
         try:
+            if "$ref" in schema and self.references.ref_hides_siblings:
+                return self.expand(Term(self._resolve(schema["$ref"], schema), term.is_positive))
+            check_keywords(schema)
             return self._positive(schema) if term.is_positive else self._negative(schema)
         finally:
             self._open.pop()
 
     def _positive(self, schema: Mapping[str, Any]) -> list[Shape]:
-        if "x-refused" in schema:
-            raise RefusedError(schema["x-refused"])
-        if "$ref" in schema and self.references.ref_hides_siblings:
-            return self.expand(Term(self._resolve(schema["$ref"], schema)))
-        said = without_narrowed(schema) if self._is_wide else schema
+        said = _without_own(schema) if self.dialect == "ecma" else schema
+        if "x-refused" in said:
+            raise RefusedError(said["x-refused"])
+        notes: list[str] = list(said.get("x-checked", ()))
+        said = without_narrowed(said) if self._is_wide else said
         shapes: list[Shape] = own_shapes(said, dialect=self.dialect, keep=self.keep)
-        notes: list[str] = list(schema.get("x-checked", ()))
         for keyword, expansion in self._combinations(schema):
             try:
                 shapes = meet_all(shapes, expansion())
@@ -109,8 +112,8 @@ class Normalizer:
             shapes = [_with_span(shape, settings) for shape in shapes]
         return [_with_notes(shape, notes) for shape in shapes]
 
-    def _resolve(self, reference: str, holder: Mapping[str, Any]) -> Any:
-        target = self.references.resolve(reference, holder)
+    def _resolve(self, reference: Any, holder: Mapping[str, Any]) -> Any:
+        target = self.references.resolve(reference, holder) if isinstance(reference, str) else None
         if target is None:
             raise RefusedError(f"$ref {reference!r} leads nowhere in this schema; remote references are not followed")
         return target
@@ -219,8 +222,6 @@ class Normalizer:
 
     def _negative(self, schema: Mapping[str, Any]) -> list[Shape]:
         shapes: list[Shape] = []
-        if "$ref" in schema and self.references.ref_hides_siblings:
-            return self._ruled_out("$ref", schema["$ref"], schema)
         ignored = {
             "title",
             "description",
@@ -256,7 +257,7 @@ class Normalizer:
                 for part in value:
                     found = meet_all(found, self.expand(Term(part, False)))
                 return found
-        return ruled_out(keyword, value, self.dialect)
+        return ruled_out(keyword, schema, self.dialect)
 
 
 def node_key(node: Node) -> tuple[tuple[int, bool], ...]:
@@ -266,6 +267,11 @@ def node_key(node: Node) -> tuple[tuple[int, bool], ...]:
 
 def _unheld(reason: str) -> list[Shape]:
     raise UnheldError(reason)
+
+
+def _without_own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without keywords of our own, which only a record type's schema may use; anyone's may begin so."""
+    return {keyword: value for keyword, value in schema.items() if not keyword.startswith("x-")}
 
 
 def _with_notes(shape: Shape, notes: Sequence[str]) -> Shape:

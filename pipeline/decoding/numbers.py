@@ -10,7 +10,7 @@ import functools
 from decimal import Decimal
 from typing import NamedTuple
 
-from pipeline.decoding.automata import EMPTY, Dfa, Edge, intersect, trimmed
+from pipeline.decoding.automata import EMPTY, Dfa, Edge, StateLimitError, intersect, trimmed
 from pipeline.decoding.nfa import Nfa, union
 from pipeline.decoding.regex import full_match
 
@@ -18,7 +18,10 @@ __all__ = ["FREE", "Bounds", "NumberTooFineError", "free_number", "integers", "n
 
 MAX_INTEGER_DIGITS = 19
 MAX_SIGNIFICANT_DIGITS = 15
-_MAX_MODULUS = 20_000
+_MOST_REMAINDERS = 2_000
+"""Remainders that multiples may be told apart by; each is counted again at every digit."""
+_MOST_STATES = 60_000
+"""States of the multiples within digits and bounds."""
 _ZERO, _NINE, _POINT, _MINUS = 0x30, 0x39, 0x2E, 0x2D
 
 
@@ -118,8 +121,6 @@ def _places(value: Decimal) -> int:
 
 
 def _signed(bounds: Bounds, digits: int, places: int, step: int, significant: int) -> Dfa:
-    if step > _MAX_MODULUS:
-        raise NumberTooFineError(f"a multiple of {step} units in the last place needs as many states")
     parts = []
     positive = _magnitudes(bounds, digits, places, step, significant)
     if not positive.is_empty:
@@ -151,7 +152,10 @@ def _magnitudes(bounds: Bounds, digits: int, places: int, step: int, significant
             return EMPTY
         shape = intersect(shape, _compared(bounds.high, digits, places, above=False, is_open=bounds.is_high_open))
     if step > 1:
-        shape = intersect(shape, _multiples(step, places))
+        try:
+            shape = intersect(shape, _multiples(step, places), state_limit=_MOST_STATES)
+        except StateLimitError as error:
+            raise NumberTooFineError(f"a multiple of {step} units in the last place needs {error}") from error
     return shape
 
 
@@ -267,26 +271,50 @@ def _verdict(kind: str, position: int, whole: str, fraction: str) -> int:
     return {"less": -1, "equal": 0, "more": 1}[relation]
 
 
+@functools.lru_cache(maxsize=64)
 def _multiples(step: int, places: int) -> Dfa:
-    """Spellings whose value times 10^places is a multiple of `step`."""
-    remaining = [pow(10, k, step) for k in range(places + 1)]
-    names: dict[tuple[int, int], int] = {(0, -1): 0}
-    queue = [(0, -1)]
+    """Spellings whose value times 10^places is a multiple of `step`.
+
+    What is written matters only by the digits that may still make a multiple of it; so remainders that lack the same
+    digits are one state.
+
+    Raises:
+        StateLimitError: there are too many remainders.
+    """
+    most = max(places, len(str(step - 1)))
+    names: dict[tuple[int, tuple[int | None, ...]], int] = {}
+    queue: list[tuple[int, int]] = []
     edges: list[list[Edge]] = []
     accepting: list[bool] = []
+
+    def name(rest: int, decimals: int) -> int | None:
+        left = places - max(decimals, 0)
+        lacking = tuple(_lacking(rest, count, step) for count in (range(left, most + 1) if decimals < 0 else (left,)))
+        if decimals >= 0 and lacking == (None,):
+            return None
+        if (decimals, lacking) not in names:
+            if len(queue) >= _MOST_REMAINDERS:
+                raise StateLimitError(f"more than {_MOST_REMAINDERS} states")
+            names[decimals, lacking] = len(queue)
+            queue.append((rest, decimals))
+        return names[decimals, lacking]
+
+    name(0, -1)
     for rest, decimals in queue:
         row: list[Edge] = []
-        accepting.append(rest * remaining[places - max(decimals, 0)] % step == 0)
-        following: list[tuple[int, tuple[int, int]]] = []
-        if decimals < 0 and places:
-            following.append((_POINT, (rest, 0)))
-        if decimals < places:
-            written = decimals if decimals < 0 else decimals + 1
-            following += [(_ZERO + digit, ((rest * 10 + digit) % step, written)) for digit in range(10)]
-        for symbol, key in following:
-            if key not in names:
-                names[key] = len(queue)
-                queue.append(key)
-            row.append((symbol, symbol, names[key]))
+        accepting.append(_lacking(rest, places - max(decimals, 0), step) == 0)
+        if decimals < 0 and places and (target := name(rest, 0)) is not None:
+            row.append((_POINT, _POINT, target))
+        row += [
+            (_ZERO + digit, _ZERO + digit, target)
+            for digit in (range(10) if decimals < places else ())
+            if (target := name((rest * 10 + digit) % step, decimals + (decimals >= 0))) is not None
+        ]
         edges.append(row)
     return trimmed(edges, accepting, [-1] * len(edges))
+
+
+def _lacking(rest: int, count: int, step: int) -> int | None:
+    """The least number of `count` digits that makes a multiple of what leaves `rest`; None where there is none."""
+    lacking = -rest * 10**count % step
+    return lacking if lacking < 10**count else None

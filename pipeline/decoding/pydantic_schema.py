@@ -54,8 +54,9 @@ def schema_of_type(record: Any) -> dict[str, Any]:
     try:
         adapter = TypeAdapter(record)
         schema = adapter.json_schema(schema_generator=_Generator, mode="validation", ref_template=DEFAULT_REF_TEMPLATE)
-    except (PydanticUserError, SchemaError) as error:
-        raise SchemaRefusedError(f"{getattr(record, '__name__', record)}: {str(error).splitlines()[0]}") from error
+    except (PydanticUserError, PydanticOmit, SchemaError, RuntimeError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SchemaRefusedError(f"{getattr(record, '__name__', record)}: {why}") from error
     return dict(schema)
 
 

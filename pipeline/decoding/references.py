@@ -8,6 +8,10 @@ from urllib.parse import unquote, urljoin
 __all__ = ["References"]
 
 _HIDING_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
+_DATA = frozenset({"const", "enum", "default", "examples", "example"})
+"""Keywords whose values are no schemas, whatever stands in them."""
+_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependencies", "dependentSchemas"})
+"""Keywords whose values hold schemas by names, which are no keywords."""
 
 
 class References:
@@ -43,7 +47,10 @@ class References:
             if anchor := item.get("$anchor"):
                 self._named.setdefault(f"{base}#{anchor}", item)
             self._places[id(item)] = base, resource
-            stack.extend((each, base, resource) for each in item.values())
+            for keyword, value in item.items():
+                named = keyword in _MAPS and isinstance(value, dict)
+                if keyword not in _DATA:
+                    stack.extend((each, base, resource) for each in (value.values() if named else (value,)))
 
     def resolve(self, reference: str, holder: Any = None) -> Any:
         """The schema meant by a `$ref` of the schema `holder`, which is one of the document's; or None."""

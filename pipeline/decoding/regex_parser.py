@@ -44,6 +44,10 @@ class _Parser:
         self.at = 0
         self.dialect = dialect
         self.ignore_case = False
+        self.is_ruled_out = False
+        """Whether what is read must not follow: then a class holds whatever some reading takes for a member."""
+        self.depth = 0
+        """Of groups, counted from a look-ahead that rules out."""
 
     def peek(self, length: int = 1) -> str:
         return self.text[self.at : self.at + length]
@@ -133,17 +137,25 @@ class _Parser:
             case "^":
                 return Mark(BEGIN)
             case "$":
-                return Mark(END)
+                return self.end()
             case "\\":
                 return self.escape()
             case "*" | "+" | "?":
                 raise PatternError(f"{self.text!r} repeats nothing at character {self.at - 1}")
         return self.char(ord(char))
 
-    def char(self, point: int) -> Expression:
-        return CharSet(self.folded(((point, point),)))
+    def end(self) -> Expression:
+        """Python's `$` stands before a last line feed, too, which matters where it is ruled out."""
+        if not self.is_ruled_out or self.dialect == "ecma":
+            return Mark(END)
+        if self.depth or self.peek() not in "|)":
+            raise PatternError(f"{self.text!r} goes on after a `$` that must not follow")
+        return Concatenation((Repetition(CharSet(((10, 10),)), 0, 1), Mark(END)))
 
-    def folded(self, ranges: Ranges, *, is_ruled_out: bool = False) -> Ranges:
+    def char(self, point: int) -> Expression:
+        return CharSet(self.folded(((point, point),), is_ruled_out=self.is_ruled_out))
+
+    def folded(self, ranges: Ranges, *, is_ruled_out: bool) -> Ranges:
         """The ranges in both cases; where they are ruled out, in every reading of what is the other case."""
         if not self.ignore_case:
             return ranges
@@ -154,12 +166,11 @@ class _Parser:
         return normalized((point, point) for point in points)
 
     def group(self) -> Expression:
+        if self.peek(2) in ("?=", "?!"):
+            return self.look_ahead()
+        self.depth += 1
         if self.peek() != "?":
             node = self.alternation()
-        elif self.peek(2) in ("?=", "?!"):
-            is_positive = self.peek(2) == "?="
-            self.at += 2
-            node = LookAhead(self.alternation(), is_positive)
         elif self.peek(2) == "?:":
             self.at += 2
             node = self.alternation()
@@ -168,6 +179,18 @@ class _Parser:
             node = self.alternation()
         else:
             raise PatternError(f"{self.text!r} has a group (?{self.peek(2)[1:]}...) that is not supported")
+        self.take(")")
+        self.depth -= 1
+        return node
+
+    def look_ahead(self) -> Expression:
+        is_positive = self.peek(2) == "?="
+        self.at += 2
+        around = self.is_ruled_out, self.depth
+        if not is_positive:
+            self.is_ruled_out, self.depth = not self.is_ruled_out, 0
+        node = LookAhead(self.alternation(), is_positive)
+        self.is_ruled_out, self.depth = around
         self.take(")")
         return node
 
@@ -181,25 +204,30 @@ class _Parser:
             )
         if char in "AzZ" and self.dialect == "rust":
             return Mark(BEGIN if char == "A" else END)
-        ranges = self.class_escape(char)
+        ranges = self.class_escape(char, is_ruled_out=self.is_ruled_out)
         return CharSet(ranges) if ranges is not None else self.char(self.char_escape(char))
 
-    def class_escape(self, char: str, *, is_ruled_out: bool = False) -> Ranges | None:
+    def class_escape(self, char: str, *, is_ruled_out: bool) -> Ranges | None:
+        """The members of a class; no more than are sure to be, or no fewer than may be where they are ruled out."""
         base = shorthand(char.lower(), self.dialect)
         if char in "pP" and self.peek():
             return self.property_class(is_negated=char == "P", is_ruled_out=is_ruled_out)
         if base is None:
             return None
+        others = negated_shorthand(base, char.lower(), self.dialect)
         if char.islower():
-            return base
-        return negated_shorthand(base, char.lower(), self.dialect)
+            return invert(others) if is_ruled_out else base
+        return invert(base) if is_ruled_out else others
 
     def property_class(self, *, is_negated: bool, is_ruled_out: bool) -> Ranges:
-        """The members of a property; no more than are sure to be, or no fewer than may be where they are ruled out."""
         name = self.until("}")[1:] if self.peek() == "{" else self.take()
         name = name.removeprefix("gc=").removeprefix("General_Category=")
         name = {"Letter": "L", "Number": "N", "Punctuation": "P", "Uppercase_Letter": "Lu"}.get(name, name)
         ranges = category(name)
+        if self.dialect == "rust" and (name in ("C", "Cn") or (self.ignore_case and (is_negated or is_ruled_out))):
+            raise PatternError(
+                f"{self.text!r} uses \\p{{{name}}}, whose members are not sure to be the same everywhere"
+            )
         if not ranges:
             raise PatternError(f"{self.text!r} uses the property \\p{{{name}}}, which is not supported")
         if self.dialect == "rust" and is_negated != is_ruled_out:
@@ -208,6 +236,8 @@ class _Parser:
 
     def char_escape(self, char: str) -> int:
         simple = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11, "0": 0, "a": 7, "e": 27}
+        if char.isdecimal() and (char != "0" or self.peek().isdecimal()):
+            raise PatternError(f"{self.text!r} uses \\{char}, which some read as an octal number")
         if char in simple:
             return simple[char]
         if char in "xu":
@@ -230,6 +260,7 @@ class _Parser:
         negated = self.peek() == "^"
         if negated:
             self.at += 1
+        is_ruled_out = negated != self.is_ruled_out
         ranges: list[tuple[int, int]] = []
         is_first = True
         while self.peek() != "]" or (is_first and self.dialect == "rust"):
@@ -239,19 +270,19 @@ class _Parser:
                 or (self.peek() == "[" and self.dialect == "rust")
             ):
                 raise PatternError(f"{self.text!r} nests or combines character classes")
-            ranges.extend(self.class_item(negated=negated))
+            ranges.extend(self.class_item(is_ruled_out=is_ruled_out))
             is_first = False
         self.at += 1
-        found = self.folded(normalized(ranges), is_ruled_out=negated)
+        found = self.folded(normalized(ranges), is_ruled_out=is_ruled_out)
         return invert(found) if negated else found
 
-    def class_item(self, *, negated: bool) -> Ranges:
-        low = self.class_char(negated=negated)
+    def class_item(self, *, is_ruled_out: bool) -> Ranges:
+        low = self.class_char(is_ruled_out=is_ruled_out)
         if isinstance(low, tuple):
             return low
         if self.peek() == "-" and self.peek(2)[1:] not in ("", "]"):
             self.at += 1
-            high = self.class_char(negated=negated)
+            high = self.class_char(is_ruled_out=is_ruled_out)
             if isinstance(high, tuple):
                 return normalized((*high, (low, low), (0x2D, 0x2D)))
             if high < low:
@@ -259,7 +290,7 @@ class _Parser:
             return ((low, high),)
         return ((low, low),)
 
-    def class_char(self, *, negated: bool) -> Ranges | int:
+    def class_char(self, *, is_ruled_out: bool) -> Ranges | int:
         char = self.take()
         if char != "\\":
             return ord(char)
@@ -268,13 +299,10 @@ class _Parser:
             return 8
         if char == "-":
             return 0x2D
-        ranges = self.class_escape(char, is_ruled_out=negated)
-        if ranges is None:
-            return self.char_escape(char)
-        if negated and self.dialect == "rust" and char in "dws":
-            return invert(negated_shorthand(ranges, char, self.dialect))
-        return ranges
+        ranges = self.class_escape(char, is_ruled_out=is_ruled_out)
+        return self.char_escape(char) if ranges is None else ranges
 
 
 def _cases(char: str) -> set[str]:
-    return {c for c in (char, char.lower(), char.upper()) if len(c) == 1}
+    """The other case in every reading: what only one way leads to is none, as from U+0131 to `I`."""
+    return {c for c in (char, char.lower(), char.upper()) if len(c) == 1 and c.casefold() == char.casefold()}

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pipeline.decoding.automata import Dfa, intersect
 from pipeline.decoding.numbers import FREE, MAX_SIGNIFICANT_DIGITS, Bounds
+from pipeline.decoding.refusals import UnheldError
 from pipeline.decoding.strings import any_string
 
 __all__ = [
@@ -33,6 +34,10 @@ __all__ = [
 ]
 
 
+_MOST_MET = 256
+"""Alternatives that may come of combining others; each is spelt by itself."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """One schema that a value must satisfy (or must not, where `is_positive` is False)."""
@@ -43,7 +48,7 @@ class Term:
     @property
     def key(self) -> tuple[int, bool]:
         """Schemas are told apart by identity; the compiler keeps them alive."""
-        return (id(self.schema) if isinstance(self.schema, dict) else int(bool(self.schema)), self.is_positive)
+        return (int(self.schema) if isinstance(self.schema, bool) else id(self.schema), self.is_positive)
 
 
 StrKind = Literal["string", "date", "datetime", "time", "enum", "decimal"]
@@ -289,7 +294,16 @@ def meet(first: Shape, second: Shape) -> Shape | None:
 
 
 def meet_all(first: Iterable[Shape], second: Iterable[Shape]) -> list[Shape]:
-    """The intersection of two unions."""
-    rights = list(second)
-    met = (meet(left, right) for left in first for right in rights)
-    return [shape for shape in met if shape is not None]
+    """The intersection of two unions.
+
+    Raises:
+        UnheldError: it is a union of far more than the two.
+    """
+    lefts, rights = list(first), list(second)
+    most = max(_MOST_MET, len(lefts) + len(rights))
+    met: list[Shape] = []
+    for left in lefts:
+        met += [shape for right in rights if (shape := meet(left, right)) is not None]
+        if len(met) > most:
+            raise UnheldError(f"more than {most} alternatives are told apart afterwards")
+    return met

@@ -106,7 +106,14 @@ def _is_dyadic(value: Decimal) -> bool:
 
 
 def _decimal_of(value: Any) -> Decimal | None:
-    return None if value is None else Decimal(str(value))
+    return None if value is None else _finite(value)
+
+
+def _finite(value: Any) -> Decimal:
+    number = Decimal(str(value))
+    if not number.is_finite():
+        raise RefusedError(f"{value} is no bound of numbers, nor a multiple")
+    return number
 
 
 def _decimal(settings: Mapping[str, Any]) -> list[Shape]:
@@ -114,11 +121,11 @@ def _decimal(settings: Mapping[str, Any]) -> list[Shape]:
     bounds = Bounds()
     for key, is_low, is_open in (("ge", True, False), ("gt", True, True), ("le", False, False), ("lt", False, True)):
         if key in settings:
-            value = Decimal(settings[key])
+            value = _finite(settings[key])
             bounds = bounds.intersection(
                 Bounds(value, None, is_open) if is_low else Bounds(None, value, False, is_open)
             )
-    multiples = (Decimal(settings["multiple_of"]),) if "multiple_of" in settings else ()
+    multiples = (_finite(settings["multiple_of"]),) if "multiple_of" in settings else ()
     digits, places = settings.get("max_digits"), settings.get("decimal_places")
     exact = Num(
         bounds=bounds, multiples=multiples, is_free=False, significant=_DECIMAL_DIGITS, whole_digits=_DECIMAL_DIGITS

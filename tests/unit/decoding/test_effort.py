@@ -10,7 +10,12 @@ from pydantic import BaseModel, Field, create_model
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding import Verdict, compile_grammar
+from pipeline.decoding.automata import StateLimitError
+from pipeline.decoding.effort import Effort
+from pipeline.decoding.emit import Emitter
 from pipeline.decoding.grammar import Grammar
+from pipeline.decoding.normalize import Normalizer
+from pipeline.decoding.shapes import Term
 
 _TWO_OPEN = {"type": "object", "properties": {"a": {}, "b": {}}}
 
@@ -55,3 +60,18 @@ def test_a_count_beyond_every_automaton_costs_no_depth() -> None:
 def test_a_least_count_beyond_every_automaton_is_refused_by_name() -> None:
     with pytest.raises(SchemaRefusedError, match="field x: at least 1000000 items"):
         compile_grammar(_model(Annotated[list[int], Field(min_length=1_000_000)]))
+
+
+def test_objects_that_begin_alike_are_told_apart_only_within_the_effort() -> None:
+    """Fails when their union grows to whatever it needs, and only then is found to be too large."""
+    names = [f"p{index}" for index in range(6)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "boolean"} for name in names},
+        "anyOf": [{"required": [name]} for name in names],
+        "additionalProperties": False,
+    }
+    whole = Emitter(Normalizer(schema, dialect="ecma"), Effort(1, 1, 10_000)).node((Term(schema),), ())
+    assert whole.state_count > 400
+    with pytest.raises(StateLimitError):
+        Emitter(Normalizer(schema, dialect="ecma"), Effort(1, 1, 300)).node((Term(schema),), ())

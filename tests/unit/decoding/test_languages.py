@@ -125,14 +125,42 @@ def test_what_is_not_closed_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(?i)^[^k]$", "(?i)^[^s]$", r"^[^\p{L}]$", r"^[\P{L}]$", "(?i)^[^a-z]$", r"^\P{Lu}$", r"^[^\P{Lu}]$"]
+    "pattern",
+    [
+        *("(?i)^[^k]$", "(?i)^[^s]$", r"^[^\p{L}]$", r"^[\P{L}]$", "(?i)^[^a-z]$", r"^\P{Lu}$", r"^[^\P{Lu}]$"),
+        *(r"^[^\W]$", r"^[^\D]$", r"^[^\S]$", "(?i)^ı$"),
+    ],
 )
-@pytest.mark.parametrize("char", ["k", "K", "\u212a", "s", "\u017f", "L", "1", "é", "_", "\u0378"])
+@pytest.mark.parametrize(
+    "char", ["k", "K", "\u212a", "s", "\u017f", "L", "1", "é", "_", "\u0378", "I", "\u24b6", "\x1c"]
+)
 def test_negated_classes_allow_no_more_than_pydantic_does(pattern: str, char: str) -> None:
     """Fails when `_cases` says what a class that is ruled out holds."""
     model = create_model("Model", value=(str, Field(pattern=pattern)))
     if compile_pattern(pattern, "rust").accepts([ord(char)]):
         model(value=char)
+
+
+@pytest.mark.parametrize("pattern", [r"(?i)^\P{Lt}$", r"^\p{Cn}$", r"^\p{C}$", r"^\012$", r"^[\012]$", r"^(?!(a$)\n)"])
+def test_what_engines_read_differently_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        compile_pattern(pattern, "rust")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"^(?!.*\d).+$", r"^(?!\w).$", r"^(?!\S).$", r"^(?!\s).$", r"^(?!\D).$", r"^(?![^\W]).$", r"^(?!a$|1$).+$"),
+        *("(?i)^(?!k).$", "(?i)^[^i]$", r"^\D$", r"^\W$", r"^\S$", r"^[^\S]$", r"^(?!\p{Lu}).$"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["1", "٣", "a", "é", " ", "\x1c", "\x85", "\u3000", "K", "\u212a", "ı", "İ", "a\n", "1\n", "Ⓐ", "\u0378"]
+)
+def test_what_must_not_follow_is_taken_widely(pattern: str, text: str) -> None:
+    """Python's reading: a class that was narrowed to be sound admits too much once it is turned round."""
+    if compile_pattern(pattern, "rust").accepts(map(ord, text)):
+        assert re.search(pattern.replace(r"\p{Lu}", "[A-ZÉ]"), text)
 
 
 def test_a_type_at_two_paths_is_said_to_be_checked_afterwards_at_both() -> None:
@@ -150,9 +178,37 @@ def test_a_type_at_two_paths_is_said_to_be_checked_afterwards_at_both() -> None:
     assert [verdicts[path] for path in ("first.code", "second.code", "more[].code")] == [Verdict.WIDENED] * 3
 
 
+MULTIPLES = ["10000", "1000000", "3600", "0.015625", "25000", "0.05", "12.5", "0.35", "19999"]
+
+
+@pytest.mark.parametrize("multiple", [multiple for multiple in MULTIPLES if multiple != "19999"])
+@given(count=st.integers(-5000, 5000), off=st.sampled_from([0, 0, 1, -1, 10]), decimals=st.integers(0, 6))
+def test_multiples_are_told_from_their_neighbours(multiple: str, count: int, off: int, decimals: int) -> None:
+    """Fails when remainders are one state that lack different digits."""
+    step = Decimal(multiple)
+    value = count * step + off * Decimal(1).scaleb(-decimals)
+    places = max(1, -int(step.normalize().as_tuple().exponent))
+    for text in (f"{value:f}", f"{value.normalize():f}", f"{value:.{decimals}f}"):
+        whole, _, fraction = text.partition(".")
+        assume(not (text.startswith("-") and Decimal(text) == 0) and len(whole) < 16)
+        is_multiple = Decimal(text) % step == 0
+        assert numbers(Bounds(), multiple=step).accepts(text.encode()) == (is_multiple and len(fraction) <= places)
+        if "." not in multiple and not fraction:
+            assert integers(Bounds(), int(step)).accepts(text.encode()) == is_multiple
+
+
+@pytest.mark.parametrize("multiple", MULTIPLES)
+def test_a_multiple_takes_the_states_that_it_needs(multiple: str) -> None:
+    """Fails when it is judged by its size, not by the digits that its multiples may end with."""
+    model = create_model("Model", value=(Annotated[Decimal, Field(multiple_of=Decimal(multiple))], ...))
+    grammar = compile_grammar(model)
+    assert grammar.is_enforced == (multiple != "19999")
+    assert grammar.automaton.state_count < 1000
+
+
 def test_a_decimal_whose_multiple_is_too_fine_is_checked_afterwards() -> None:
     class Grain(BaseModel):
-        grams: Annotated[Decimal, Field(multiple_of=25_000)]
+        grams: Annotated[Decimal, Field(multiple_of=Decimal("0.9973"))]
 
     verdicts = {item.path: item.verdict for item in compile_grammar(Grain).verdicts}
     assert verdicts["grams"] is Verdict.WIDENED

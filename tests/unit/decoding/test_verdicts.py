@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -28,6 +29,7 @@ from pydantic import (
     Json,
     SecretBytes,
     SecretStr,
+    Strict,
     Tag,
     TypeAdapter,
     ValidationError,
@@ -35,6 +37,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import core_schema
 
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding import Verdict, compile_grammar
@@ -61,6 +64,21 @@ def test_a_keyword_that_is_not_held_widens_its_field(inner: dict[str, Any]) -> N
     verdicts = {field.path: field.verdict for field in compile_grammar(schema).verdicts}
     assert verdicts["a"] is Verdict.WIDENED
     assert verdicts["z"] is Verdict.ENFORCED
+
+
+def test_a_combination_of_too_many_alternatives_widens_its_field() -> None:
+    """Fails when each is spelt, or told apart from each other, whatever that takes."""
+    shared = {name: {"type": "integer"} for name in "klm"}
+    branches = [
+        {"type": "object", "required": [name], "properties": {**shared, name: {"type": "string"}}}
+        for name in [f"q{index}" for index in range(12)]
+    ]
+    grammar = compile_grammar({"type": "object", "properties": {"a": {"oneOf": branches}, "z": {"type": "null"}}})
+    verdicts = {field.path: field for field in grammar.verdicts}
+    assert verdicts["a"].verdict is Verdict.WIDENED
+    assert "alternatives" in verdicts["a"].reason
+    assert verdicts["z"].verdict is Verdict.ENFORCED
+    assert grammar.automaton.accepts(b'{"a":{"q3":"text"}}')
 
 
 class Cat(BaseModel):
@@ -266,6 +284,20 @@ SCHEMAS = [
 def test_what_the_standard_refuses_is_not_called_enforced(schema: dict[str, Any], text: str) -> None:
     assert schema_complaint(schema_validator(schema), json.loads(text)) is not None
     _is_honest(schema, text)
+
+
+class Missing:
+    """A type that Pydantic leaves out of a JSON Schema."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> core_schema.CoreSchema:
+        return core_schema.missing_sentinel_schema()
+
+
+@pytest.mark.parametrize("described", [Annotated[Sequence[int], Strict()], Missing], ids=["strict sequence", "missing"])
+def test_a_type_that_pydantic_cannot_describe_is_refused(described: Any) -> None:
+    with pytest.raises(SchemaRefusedError):
+        compile_grammar(described)
 
 
 def test_a_constant_that_json_cannot_write_is_left_out() -> None:
