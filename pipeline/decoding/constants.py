@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from pipeline.decoding.char_classes import Dialect
@@ -44,9 +43,7 @@ def only_values(values: Sequence[Any], *, dialect: Dialect, keep: Keep) -> list[
 
 
 def _numbers(values: Sequence[Any]) -> list[int | float]:
-    """The numbers among them that JSON has, which are finite (RFC 8259, section 6)."""
-    found = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
-    return [value for value in found if isinstance(value, int) or isfinite(value)]
+    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
 
 
 def _constant(value: list[Any] | dict[str, Any], keep: Keep) -> Shape:
