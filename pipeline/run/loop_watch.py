@@ -54,7 +54,8 @@ class LoopWatch:
 
     def _watch(self) -> None:
         silent_ticks, seen = 0, self._beats
-        while not self._closed.wait(self._silence_s / _TICKS):
+        # A loop that has ended has taken its tasks along, and does not stand still.
+        while not self._closed.wait(self._silence_s / _TICKS) and not self._task.done():
             silent_ticks = silent_ticks + 1 if seen == self._beats else 0
             seen = self._beats
             if silent_ticks >= _TICKS:

@@ -139,13 +139,10 @@ async def test_its_worker_takes_ids_that_were_in_several_shards_for_no_doubles(p
         4,
     )
     assert await worker.start(guide.to_bytes()) == "scripted"
-    try:
-        for shard in prepared.stored.plan.shards:
-            assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
-            causes = {cause for _, cause in read_statuses(prepared.store, prepared.layout.part(shard.shard_id))}
-            assert Cause.DUPLICATE_ID not in causes
-    finally:
-        worker._watch.close()
+    for shard in prepared.stored.plan.shards:
+        assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
+        causes = {cause for _, cause in read_statuses(prepared.store, prepared.layout.part(shard.shard_id))}
+        assert Cause.DUPLICATE_ID not in causes
 
 
 def test_a_cause_narrows_the_choice_and_the_footers_count_the_same(parent: JobSpec, tmp_path: Path) -> None:

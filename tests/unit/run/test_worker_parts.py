@@ -86,6 +86,19 @@ async def test_a_loop_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPat
     watch.close()
 
 
+def test_a_loop_that_has_ended_is_not_taken_for_one_that_stands_still() -> None:
+    before, noticed = set(threading.enumerate()), threading.Event()
+
+    async def watched() -> loop_watch.LoopWatch:
+        return loop_watch.LoopWatch(0.2, noticed.set)
+
+    asyncio.run(watched())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert not noticed.is_set()
+
+
 @pytest.mark.parametrize(
     ("machines", "need", "fit"),
     [
