@@ -6,17 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from ray.cluster_utils import Cluster
 
 from pipeline.cli import main
 from tests.integration.scripted import stored_rows
 from tests.unit.cli.conftest import put_job, put_lines
 
-pytestmark = [pytest.mark.ray, pytest.mark.s3, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 def test_closed_documents_become_valid_in_a_linked_run_and_the_old_one_stands(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # Records of one-digit notes take 29 tokens, of two-digit ones 31: a budget of 30 bends the latter.
@@ -24,10 +23,9 @@ def test_closed_documents_become_valid_in_a_linked_run_and_the_old_one_stands(
         tmp_path / "in" / "a.jsonl", [{"document_id": f"d{number}", "text": f"note {number} x"} for number in range(25)]
     )
     path = put_job(tmp_path, decoding={"max_tokens": 30}, truncation={"reserve": False})
-    there = ["--address", cluster.address]
-    assert main(["run", str(path), *there]) == 0
+    assert main(["run", str(path)]) == 0
     before = sorted((item, item.stat().st_mtime_ns) for item in (tmp_path / "run").rglob("*") if item.is_file())
-    words = ["rerun", str(tmp_path / "run"), "--max-tokens", "60", "--output", str(tmp_path / "again"), *there]
+    words = ["rerun", str(tmp_path / "run"), "--max-tokens", "60", "--output", str(tmp_path / "again")]
     assert main(words) == 0
     assert main(words) == 0
     assert sorted((item, item.stat().st_mtime_ns) for item in (tmp_path / "run").rglob("*") if item.is_file()) == before
