@@ -70,10 +70,9 @@ def checked_uri(uri: str) -> str:
 
 def absolute(uri: str) -> str:
     """The same place whatever the working directory is; one that is so already stays as it is spelt."""
-    path = uri.removeprefix("file://")
-    if uri.startswith("s3://") or os.path.isabs(path):
+    if uri.startswith("s3://") or os.path.isabs(uri.removeprefix("file://")):
         return uri
-    return os.path.abspath(path) + ("/" if path.endswith("/") else "")
+    return local_path(uri) + ("/" if uri.endswith("/") else "")
 
 
 def placed(uri: str) -> str:

@@ -18,7 +18,7 @@ from pipeline.engine.base import Finish, Request
 from pipeline.engine.repetition import COPIES, LONGEST_PATTERN_TOKENS
 from pipeline.engine.wire import Binding, guide_literal
 
-__all__ = ["DEAD", "REFUSALS", "finish_of", "reason", "sampling_params", "spoken_ids"]
+__all__ = ["DEAD", "REFUSALS", "finish_of", "one_line", "reason", "sampling_params", "spoken_ids"]
 
 DEAD = VllmDeadError
 """The engine core is gone."""
@@ -85,5 +85,10 @@ def reason(error: BaseException) -> str:
     """One short line, without the values that vLLM adds to its messages: they may hold text of the document."""
     while error.__cause__ is not None:
         error = error.__cause__
-    line = " ".join(str(error.args[0]).split())[:_DETAIL_CHARACTERS] if error.args else ""
+    line = one_line(str(error.args[0])) if error.args else ""
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
+def one_line(text: str) -> str:
+    """What vLLM says, on one line and cut short."""
+    return " ".join(text.split())[:_DETAIL_CHARACTERS]

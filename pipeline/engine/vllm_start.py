@@ -27,13 +27,12 @@ from pipeline.engine.tether import Tether
 from pipeline.engine.vllm_args import engine_arguments, scheduler_name, set_cpu_environment
 from pipeline.engine.vllm_names import is_cpu, vllm_version
 from pipeline.engine.vllm_progress import EngineCounters, stat_logger
-from pipeline.engine.vllm_requests import reason
+from pipeline.engine.vllm_requests import one_line, reason
 
 __all__ = ["start_vllm"]
 
 _POLL_S = 0.2
 _SOCKETS = "VLLM_RPC_BASE_PATH"
-_DETAIL_CHARACTERS = 300
 _FOLDER_CHARACTERS = 65
 """The path of a socket has 107 at most, and vLLM's names have 36."""
 _START_ERRORS = (VLLMError, ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError, AssertionError)
@@ -148,7 +147,7 @@ def _why(error: BaseException) -> str:
         return reason(error)
     first = error.errors(include_input=False, include_url=False)[0]
     setting = first["loc"][0] if first["loc"] else error.title
-    return f"{setting}: {' '.join(first['msg'].split())[:_DETAIL_CHARACTERS]}"
+    return f"{setting}: {one_line(first['msg'])}"
 
 
 def _install_scheduler(config: VllmConfig) -> None:

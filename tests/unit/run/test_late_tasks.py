@@ -109,20 +109,25 @@ def test_when_both_are_lost_it_is_a_suspect_like_any_other() -> None:
     assert dispatcher.is_finished
 
 
-def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own() -> None:
-    """Fails when the clock of a prefetched task starts when it is handed over: the usual time is then twice as long."""
+def _with_two_left(worker_id: str) -> tuple[Dispatcher, list[str], float]:
+    """A worker that has done enough for a usual time to be known, and holds the last two tasks; their ids; the time."""
     count = FINISHED_BEFORE_JUDGING + 2
     shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(count))}
     dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
-    dispatcher.add_worker("slow")
+    dispatcher.add_worker(worker_id)
     now = 0.0
     for name in list(shards)[:-2]:
         dispatcher.assign(now)
         now += USUAL_S
         dispatcher.assign(now)
-        dispatcher.finished("slow", name)
+        dispatcher.finished(worker_id, name)
     dispatcher.assign(now)
-    left = list(shards)[-2:]
+    return dispatcher, list(shards)[-2:], now
+
+
+def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own() -> None:
+    """Fails when the clock of a prefetched task starts when it is handed over: the usual time is then twice as long."""
+    dispatcher, left, now = _with_two_left("slow")
     assert sorted(dispatcher.running("slow")) == sorted(left)
     dispatcher.add_worker("quick")
     assert dispatcher.assign(now + BEHIND * USUAL_S - 1) == []
@@ -132,18 +137,7 @@ def test_the_wait_behind_another_task_of_the_same_worker_is_no_time_of_its_own()
 
 def test_of_a_stuck_worker_each_task_is_handed_out_once_more_and_none_that_another_has_done() -> None:
     """Fails when the first one, which another worker has done meanwhile, is taken for late again and again."""
-    count = FINISHED_BEFORE_JUDGING + 2
-    shards = {shard.shard_id: shard for shard in (shard_of(number, 4) for number in range(count))}
-    dispatcher = Dispatcher(shards, attempts_per_shard=3, rng=random.Random(1))
-    dispatcher.add_worker("stuck")
-    now = 0.0
-    for name in list(shards)[:-2]:
-        dispatcher.assign(now)
-        now += USUAL_S
-        dispatcher.assign(now)
-        dispatcher.finished("stuck", name)
-    dispatcher.assign(now)
-    left = list(shards)[-2:]
+    dispatcher, left, now = _with_two_left("stuck")
     assert list(dispatcher.running("stuck")) == left
     dispatcher.add_worker("idle")
     now += BEHIND * USUAL_S + 1
