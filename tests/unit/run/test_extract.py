@@ -235,8 +235,9 @@ def _shard(name: str, rows: int) -> Shard:
 
 
 async def _settled(engine: Slow, count: int) -> None:
-    while engine.in_flight < count:
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(30):
+        while engine.in_flight < count:
+            await asyncio.sleep(0.001)
     await asyncio.sleep(0.02)
 
 
