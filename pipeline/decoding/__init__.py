@@ -2,8 +2,8 @@
 
     model ─ pydantic_schema ─► JSON Schema ─ normalize ─► shapes ─ emit ─► automaton ─ tables ─► guide ─► cursor
 
-No engine is known here.  `kernels`, `compile_kernels` and `class_kernels` alone import numba, and are themselves
-imported only when machine code is needed.
+No engine is known here.  `kernels` and the modules named after it alone import numba, and are themselves imported only
+when machine code is needed.
 """
 
 from pipeline.decoding.cursor import Cursor

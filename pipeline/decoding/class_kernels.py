@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.decoding.arrays import Array
 
-__all__ = ["fill_row_beside", "hashes_of", "mark_legal", "nearest_row", "refined", "rows_of_marks"]
+__all__ = ["fill_row_beside", "hashes_of", "mark_legal", "nearest_row", "nodes_walked", "refined", "rows_of_marks"]
 
 
 @numba.njit(cache=True)
@@ -124,22 +124,29 @@ def _telling(one: int, other: int, parents: Array, lengths: Array) -> int:
 
 
 @numba.njit(cache=True)
+def nodes_walked(table: Array, class_of_byte: Array, state: int, byte: Array, after: Array) -> int:
+    """Nodes of the trie under first bytes that are legal in `state`."""
+    total = node = 0
+    while node < len(byte):
+        if table[state, class_of_byte[byte[node]]] != len(table):
+            total += after[node] - node
+        node = after[node]
+    return total
+
+
+@numba.njit(cache=True)
 def nearest_row(
     table: Array, class_of_byte: Array, classes: Array, parents: Array, lengths: Array, state: int, others: Array,
     byte: Array, after: Array, height: Array, reaching: Array, share: int,
-) -> Any:  # fmt: skip
+) -> int:  # fmt: skip
     """Of the states `others` one whose row differs from that of `state` by little.
 
     Returns:
         its place in `others`, -1 where finding the differences may take more than one part in `share` of the walk that
-        makes the row by itself; and the nodes of that walk, at most.
+        makes the row by itself.
     """
     dead = table.shape[0]
-    whole = node = 0
-    while node < len(byte):
-        if table[state, class_of_byte[byte[node]]] != dead:
-            whole += after[node] - node
-        node = after[node]
+    whole = nodes_walked(table, class_of_byte, state, byte, after)
     for k in range(len(others)):
         walked = reaching[_telling(classes[state], classes[others[k]], parents, lengths)]
         total = node = 0
@@ -152,8 +159,8 @@ def nearest_row(
                     total += after[node] - node
             node = after[node]
         if min(walked, total) < whole // share:
-            return k, whole
-    return -1, whole
+            return k
+    return -1
 
 
 @numba.njit(cache=True)

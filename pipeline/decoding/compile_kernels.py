@@ -20,7 +20,7 @@ _QUOTE = 0x22
 
 @numba.njit(cache=True)
 def build_trie(data: Array, offsets: Array, token_ids: Array) -> tuple[Array, ...]:
-    """The trie of sorted byte strings; see `vocabulary.Trie` for what comes back."""
+    """The trie of sorted byte strings; see `trie.Trie` for what comes back."""
     count = len(offsets) - 1
     total = len(data)
     byte = np.zeros(total, np.uint8)

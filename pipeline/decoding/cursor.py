@@ -13,7 +13,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from pipeline.decoding.costs import Costs
-    from pipeline.decoding.guide import Guide, Row
+    from pipeline.decoding.guide import Guide
+    from pipeline.decoding.row_shelf import Row
 
 __all__ = ["ILLEGAL", "Cursor", "affordable"]
 

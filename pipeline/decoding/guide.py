@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,33 +21,22 @@ from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding.arrays import Array, pack, unpack
 from pipeline.decoding.automata import NO_TAG, Dfa
 from pipeline.decoding.cost_shelf import CostShelf
-from pipeline.decoding.costs import Costs
-from pipeline.decoding.vocabulary import Trie, Vocabulary
+from pipeline.decoding.row_shelf import RowShelf
+from pipeline.decoding.trie import Trie
+from pipeline.decoding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pipeline.decoding.cursor import Cursor
     from pipeline.decoding.span_cursor import Walker
     from pipeline.decoding.span_document import SpanDocument
 
-__all__ = ["FORMAT", "Guide", "Row"]
+__all__ = ["FORMAT", "Guide"]
 
-FORMAT = 2
+FORMAT = 3
+_OF_VOCABULARY = ("trie_", "token_", "rest_", "unescaped_")
 _RESERVE_TOKENS = 8
-_TIGHT_ROWS_KEPT = 4096
-_LAZY_ROWS_KEPT = 4096
 _FORCED_KEPT = 4096
 _FORCED_BYTES = 256
-
-
-class Row(NamedTuple):
-    """One mask row: uint32[words], bit i of word j for id 32 j + i, where it lies in memory, whether it forbids all."""
-
-    words: Array
-    address: int
-    is_empty: bool = False
-
-    def has(self, token_id: int) -> bool:
-        return bool(self.words[token_id >> 5] >> (token_id & 31) & 1)
 
 
 class Guide:
@@ -77,21 +65,16 @@ class Guide:
         self.least_tokens = int(self.distance[0])
         self.span_kinds: tuple[dict[str, Any], ...] = tuple(meta["span_kinds"])
         self.hole_of_state = {int(state): (int(kind), int(after)) for state, kind, after in arrays["holes"]}
-        self.trie = Trie(*(arrays[f"trie_{name}"] for name in Trie.__dataclass_fields__))
+        self.trie = Trie.from_arrays("trie", arrays)
         self.class_of_byte = arrays["class_of_byte"]
         self.accepting = arrays["accepting"]
-        self.row_of_state = arrays["row_of_state"]
         self.words = (self.vocab_size + 31) // 32
-        self._rows = arrays["rows"]
-        self._lazy: dict[int, Row] = {}
-        self._tight: dict[tuple[int, int, int], Row] = {}
+        self._rows = RowShelf(arrays, self.trie, self.eos_ids)
+        self.row, self.tight_row = self._rows.row, self._rows.tight_row
         self.closing = CostShelf(arrays, meta["max_token_bytes"])
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._forced: dict[int, bytes] = {}
         self._open: dict[int, bool] = {}
-        self._lock = threading.Lock()
-        self._saved = [Row(row, row.ctypes.data) for row in self._rows]
-        self._row_index: list[int] = self.row_of_state.tolist()
         self.closing.costs()
         self._flat = np.ascontiguousarray(self.table).reshape(-1).data
         self._classes = bytes(self.class_of_byte)
@@ -109,7 +92,7 @@ class Guide:
     @property
     def size_bytes(self) -> int:
         """Of the automaton's own arrays; those of the vocabulary, which all its guides share, are left out."""
-        return sum(array.nbytes for name, array in self._arrays.items() if not name.startswith(("trie_", "token_")))
+        return sum(array.nbytes for name, array in self._arrays.items() if not name.startswith(_OF_VOCABULARY))
 
     def is_accepting(self, state: int) -> bool:
         return self._accepting[state] == 1
@@ -161,55 +144,15 @@ class Guide:
         starts = self._token_start
         return b"".join(self._token_data[starts[i] : starts[i + 1]] for i in token_ids if i < self.vocab_size)
 
-    def row(self, state: int) -> Row:
-        """The legal ids of a state."""
-        index = self._row_index[state]
-        if index < len(self._saved):
-            return self._saved[index]
-        row = self._lazy.get(index)
-        if row is None:
-            from pipeline.decoding.kernels import fill_row
+    def warm(self) -> None:
+        """Loads the machine code that cursors may need: milliseconds, or seconds where it was never compiled before."""
+        from pipeline.decoding.span_cursor import Walker
+        from pipeline.decoding.span_document import SpanDocument, view_of_values
 
-            trie = self.trie
-            words = self._blank_row(state)
-            fill_row(
-                self.table, self.class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, words
-            )
-            row = self._keep(self._lazy, index, words, _LAZY_ROWS_KEPT)
-        return row
-
-    def tight_row(self, state: int, limit: int, costs: Costs) -> Row:
-        """As `row`, without the ids after which closing would cost more than `limit` tokens."""
-        limit = min(limit, costs.most)
-        key = (state, limit, costs.index)
-        row = self._tight.get(key)
-        if row is None:
-            from pipeline.decoding.kernels import fill_tight_row
-
-            trie = self.trie
-            words = self._blank_row(state)
-            cost, gate = (costs.entry, costs.gate) if costs.has_gate(state) else (costs.cost, self._no_gate)
-            fill_tight_row(
-                self.table, self.class_of_byte, state, cost, gate, limit,
-                trie.byte, trie.depth, trie.after, trie.first, trie.ids, words,
-            )  # fmt: skip
-            row = self._keep(self._tight, key, words, _TIGHT_ROWS_KEPT)
-        return row
-
-    def _blank_row(self, state: int) -> Array:
-        row = np.zeros(self.words, np.uint32)
-        if self.is_accepting(state):
-            for index in self.eos_ids:
-                row[index >> 5] |= np.uint32(1 << (index & 31))
-        return row
-
-    def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
-        row = Row(words, words.ctypes.data, not words.any())
-        with self._lock:
-            if len(cache) >= most:
-                cache.pop(next(iter(cache)))
-            cache[key] = row
-        return row
+        self._rows.warm(self.closing.costs())
+        if self.span_kinds:
+            sent = SpanDocument((view_of_values([(b"a", 0, 1)]),)).to_bytes()
+            Walker(self, SpanDocument.from_bytes(sent).views[0]).first_row(0)
 
     def walkers(self, document: SpanDocument) -> list[Walker]:
         """One for each kind of extractive field; made once a document, as long as the document lives."""
@@ -229,10 +172,6 @@ class Guide:
             return None
         edges = tuple(tuple((low, high, target) for low, high, target in row) for row in stored["edges"])
         return Dfa(edges, tuple(stored["accepting"]), (NO_TAG,) * len(edges))
-
-    @cached_property
-    def _no_gate(self) -> Array:
-        return np.zeros(self.state_count, bool)
 
     @cached_property
     def roots(self) -> Array:

@@ -1,8 +1,8 @@
 """Loops that need machine code while an engine decodes: rows of masks, what a document's content costs, masked logits.
 
-This module, `compile_kernels` and `class_kernels` alone import numba.  Import them late: a vLLM CPU worker must
-register its own kernels first.  Every function takes plain arrays; `table` is `[states, classes]` with the dead state
-named by its own row count.
+This module and those named after it alone import numba.  Import them late: a vLLM CPU worker must register its own
+kernels first.  Every function takes plain arrays; `table` is `[states, classes]` with the dead state named by its own
+row count.
 """
 
 # mypy: disable-error-code="untyped-decorator"

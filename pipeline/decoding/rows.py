@@ -57,15 +57,20 @@ class StateClasses:
         return row_of_state, samples
 
 
-def mask_rows(table: Array, class_of_byte: Array, accepting: Array, vocabulary: Vocabulary) -> tuple[Array, Array]:
-    """The row of each state int32[n], and the first of the rows uint32[k, words]; further ones are made when needed."""
+def mask_rows(
+    table: Array, class_of_byte: Array, accepting: Array, onward: Array, vocabulary: Vocabulary
+) -> tuple[Array, Array]:
+    """The row of each state int32[n], and the first of the rows uint32[k, words]; further ones are made when needed.
+
+    `onward` is as `unescaped_next` gives it.
+    """
     from pipeline.decoding.class_kernels import hashes_of
 
     classes = StateClasses(table, vocabulary.max_token_bytes)
     row_of_state, samples = classes.split_by(accepting)
     words = (vocabulary.size + 31) // 32
     kept = min(len(samples), max(1, _ROW_BYTES_KEPT // (words * 4)))
-    rows = _Rows(table, class_of_byte, classes, vocabulary).of(samples[:kept])
+    rows = _Rows(table, class_of_byte, onward, classes, vocabulary).of(samples[:kept])
     for token_id in vocabulary.eos_ids:
         rows[accepting[samples[:kept]] != 0, token_id >> 5] |= np.uint32(1 << (token_id & 31))
     _, chosen, named = np.unique(hashes_of(rows), return_index=True, return_inverse=True)
@@ -77,28 +82,33 @@ def mask_rows(table: Array, class_of_byte: Array, accepting: Array, vocabulary: 
 class _Rows:
     """Rows of states, without what ends a record."""
 
-    def __init__(self, table: Array, class_of_byte: Array, classes: StateClasses, vocabulary: Vocabulary) -> None:
-        self._table, self._class_of_byte = table, class_of_byte
+    def __init__(
+        self, table: Array, class_of_byte: Array, onward: Array, classes: StateClasses, vocabulary: Vocabulary
+    ) -> None:
+        self._table, self._class_of_byte, self._onward = table, class_of_byte, onward
         self._tree = classes.of_state, classes.parents, classes.lengths
-        self._trie, self._paths = vocabulary.trie, vocabulary.paths
+        self._trie, self._paths, self._unescaped = vocabulary.trie, vocabulary.paths, vocabulary.unescaped
         self._words = (vocabulary.size + 31) // 32
 
     def of(self, states: Array) -> Array:
-        """Rows uint32[len(states), words]: short walks one by one, rows near another beside it, the rest by eights."""
+        """Rows uint32[len(states), words]: easy ones one by one, rows near another beside it, the rest by eights."""
         from pipeline.decoding.class_kernels import fill_row_beside, nearest_row
+        from pipeline.decoding.unescaped_kernels import easy_rows
 
         trie = self._trie
         rows = np.zeros((len(states), self._words), np.uint32)
+        is_filled = easy_rows(
+            self._table, self._class_of_byte, self._onward, states,
+            self._unescaped.rows, self._unescaped.rest.walked, trie.walked, _SHORT_WALK, rows,
+        )  # fmt: skip
         apart: list[int] = []
         beside: list[tuple[int, int]] = []
-        for index, state in enumerate(states.tolist()):
-            near, whole = nearest_row(
-                self._table, self._class_of_byte, *self._tree, state, states[apart],
+        for index in np.flatnonzero(~is_filled).tolist():
+            near = nearest_row(
+                self._table, self._class_of_byte, *self._tree, states[index], states[apart],
                 trie.byte, trie.after, trie.height, self._paths.reaching, _BESIDE_SHARE,
             )  # fmt: skip
-            if whole < _SHORT_WALK:
-                self._fill(state, rows[index])
-            elif near >= 0:
+            if near >= 0:
                 beside.append((index, apart[near]))
             else:
                 apart.append(index)
@@ -120,10 +130,7 @@ class _Rows:
     def _fill(self, state: int, row: Array) -> None:
         from pipeline.decoding.kernels import fill_row
 
-        trie = self._trie
-        fill_row(
-            self._table, self._class_of_byte, state, trie.byte, trie.depth, trie.after, trie.first, trie.ids, row
-        )  # fmt: skip
+        fill_row(self._table, self._class_of_byte, state, *self._trie.walked, row)
 
     def _fill_together(self, states: Array, chosen: list[int], rows: Array) -> None:
         from pipeline.decoding.class_kernels import mark_legal, rows_of_marks

@@ -17,7 +17,8 @@ from pipeline.decoding.cursor import ILLEGAL, Cursor, affordable
 from pipeline.decoding.span_document import SpanDocument, SpanView
 
 if TYPE_CHECKING:
-    from pipeline.decoding.guide import Guide, Row
+    from pipeline.decoding.guide import Guide
+    from pipeline.decoding.row_shelf import Row
 
 __all__ = ["NoSpanError", "SpanCursor", "Walker"]
 
@@ -245,7 +246,7 @@ class SpanCursor(Cursor):
 
     def _keep(self, words: Array) -> Row:
         """The row, kept alive by the cursor while an engine copies it."""
-        from pipeline.decoding.guide import Row
+        from pipeline.decoding.row_shelf import Row
 
         self._words = words
         return Row(words, words.ctypes.data, not words.any())

@@ -39,12 +39,13 @@ def build_guide(
     Raises:
         SchemaRefusedError: the vocabulary cannot spell any accepted string.
     """
+    from pipeline.decoding.unescaped_kernels import unescaped_next
+
     automaton = dfa.arrays
     table, class_of_byte = _dense(automaton)
     accepting = automaton.accepting.astype(np.uint8)
     field = np.stack([_fields_in_progress(automaton), automaton.tags], axis=1)
     holes = _holes(automaton)
-    trie = vocabulary.trie
     most_bytes = vocabulary.max_token_bytes
     while True:
         ways = _Ways(table, class_of_byte, vocabulary)
@@ -57,7 +58,8 @@ def build_guide(
         if not stuck.any():
             break
         table, accepting, field, holes = _without(stuck, table, accepting, field, holes)
-    row_of_state, rows = mask_rows(table, class_of_byte, accepting, vocabulary)
+    onward = unescaped_next(table, class_of_byte)
+    row_of_state, rows = mask_rows(table, class_of_byte, accepting, onward, vocabulary)
     token_data, token_start = vocabulary.spelt
     arrays = {
         "table": table,
@@ -75,9 +77,12 @@ def build_guide(
         "tag_of_state": np.ascontiguousarray(field[:, 1]),
         "row_of_state": row_of_state,
         "rows": rows,
+        "onward": onward,
         "token_data": token_data,
         "token_start": token_start,
-        **{f"trie_{key}": getattr(trie, key) for key in trie.__dataclass_fields__},
+        "unescaped_rows": vocabulary.unescaped.rows,
+        **vocabulary.trie.to_arrays("trie"),
+        **vocabulary.unescaped.rest.to_arrays("rest"),
     }
     meta = {
         "format": FORMAT,

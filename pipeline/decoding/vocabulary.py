@@ -1,4 +1,4 @@
-"""A tokenizer's vocabulary as byte strings, and as a trie in preorder.
+"""A tokenizer's vocabulary as byte strings, and as a trie.
 
 Ids that do not spell text (control, added and unused tokens) have no bytes and are never legal inside a record.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,42 +15,10 @@ import numpy as np
 
 from pipeline.core.errors import SpecError
 from pipeline.decoding.arrays import Array
+from pipeline.decoding.trie import Trie, TriePaths
+from pipeline.decoding.unescaped import UnescapedIds
 
-__all__ = ["Trie", "TriePaths", "Vocabulary"]
-
-
-@dataclass(frozen=True, slots=True)
-class Trie:
-    """The vocabulary's byte strings in one tree, nodes in preorder, without a root.
-
-    `byte` uint8[N], `depth` uint8[N] (1 for a first byte), `after` int32[N] (the first node outside the subtree),
-    `height` uint8[N] (most bytes below), `has_quote` uint8[N] (whether a `"` is among the bytes below),
-    `first` int32[N+1] (node i's ids are `ids[first[i]:first[i+1]]`), `ids` int32[T].
-    """
-
-    byte: Array
-    depth: Array
-    after: Array
-    height: Array
-    has_quote: Array
-    first: Array
-    ids: Array
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        return self.byte, self.depth, self.after, self.height, self.has_quote, self.first, self.ids
-
-
-@dataclass(frozen=True, slots=True)
-class TriePaths:
-    """What making rows by the dozen needs of a trie.
-
-    `node_of_id` int32[32 * words] (the node where an id's string ends; N for those without one), `reaching` int64[257]
-    (nodes on the way to a string of at least so many bytes).
-    """
-
-    node_of_id: Array
-    reaching: Array
+__all__ = ["Vocabulary"]
 
 
 _MAX_TOKEN_BYTES = 255
@@ -92,18 +59,15 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """Built once; 255,785 strings take well under a second."""
-        from pipeline.decoding.compile_kernels import build_trie
-
-        return Trie(*build_trie(*self._sorted()))
+        return Trie.of(self.tokens)
 
     @cached_property
     def paths(self) -> TriePaths:
-        trie = self.trie
-        nodes = len(trie.byte)
-        node_of_id = np.full((self.size + 31) // 32 * 32, nodes, np.int32)
-        node_of_id[trie.ids] = np.repeat(np.arange(nodes, dtype=np.int32), np.diff(trie.first))
-        reached = np.bincount(trie.depth.astype(np.int64) + trie.height, minlength=257)
-        return TriePaths(node_of_id, reached[::-1].cumsum()[::-1].copy())
+        return TriePaths.of(self.trie, self.size)
+
+    @cached_property
+    def unescaped(self) -> UnescapedIds:
+        return UnescapedIds.of(self.tokens, *self.spelt)
 
     @cached_property
     def spelt(self) -> tuple[Array, Array]:
@@ -111,13 +75,6 @@ class Vocabulary:
         starts = np.zeros(self.size + 1, np.int64)
         np.cumsum([len(token or b"") for token in self.tokens], out=starts[1:])
         return np.frombuffer(b"".join(token or b"" for token in self.tokens), np.uint8), starts.astype(np.int32)
-
-    def _sorted(self) -> tuple[Array, Array, Array]:
-        spelling = sorted((token, index) for index, token in enumerate(self.tokens) if token is not None)
-        offsets = np.zeros(len(spelling) + 1, np.int64)
-        np.cumsum([len(token) for token, _ in spelling], out=offsets[1:])
-        data = np.frombuffer(b"".join(token for token, _ in spelling), np.uint8)
-        return data, offsets, np.array([index for _, index in spelling], np.int32)
 
     def decode(self, token_ids: Iterable[int]) -> bytes:
         """The bytes that the ids spell together; ids without bytes add none."""

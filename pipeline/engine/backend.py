@@ -64,6 +64,8 @@ class GuideLike(Protocol):
     fingerprint: str
     vocab_size: int
 
+    def warm(self) -> None: ...
+
     def cursor(
         self, budget_tokens: int | None = None, reserve: Sequence[int] = (), document: SpanDocument | None = None
     ) -> CursorLike: ...
@@ -186,6 +188,7 @@ class GuideShelf:
             raise RequestRefusedError(
                 f"guide {fingerprint} was made for {guide.vocab_size} token ids; the model has {self._vocab_size}"
             )
+        guide.warm()
         self._guides[fingerprint] = guide
         logger.info("guide %s opened", fingerprint)
         return guide

@@ -38,6 +38,18 @@ class GuideFiles:
             guide = self._guides[fingerprint] = Guide.load(self.path(fingerprint))
         return guide
 
+    def warm(self) -> None:
+        """Compiles what the guides' cursors may need, once a machine; the engine's own processes find it there.
+
+        Raises:
+            EngineStartError: a file is no guide.
+        """
+        for fingerprint, path in tuple(self._files.items()):
+            try:
+                self.guide(fingerprint).warm()
+            except (OSError, ValueError) as error:
+                raise EngineStartError(f"guide {fingerprint} cannot be read from {path}: {error}") from error
+
     def path(self, fingerprint: str) -> Path:
         """The guide's file.
 

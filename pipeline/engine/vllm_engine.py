@@ -83,12 +83,15 @@ class VllmEngine:
         from pipeline.engine.vllm_start import start_vllm
 
         counters, watchdog, tether = EngineCounters(), Watchdog(silence_s), Tether()
+        warming = asyncio.create_task(asyncio.to_thread(files.warm))
         try:
             llm = await start_vllm(
                 model, guide_backend, tether, counters, watchdog.progress, start_s=start_s, seed=seed
             )
+            await warming
             return cls(llm, model, files, watchdog, tether, counters)
         except BaseException:
+            warming.cancel()
             watchdog.close()
             await asyncio.to_thread(tether.close)
             raise

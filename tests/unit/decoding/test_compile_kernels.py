@@ -14,6 +14,7 @@ from pipeline.decoding.automata import NO_TAG, Dfa
 from pipeline.decoding.costs import NEVER
 from pipeline.decoding.rows import StateClasses, mask_rows
 from pipeline.decoding.tables import _fields_in_progress, _Ways
+from pipeline.decoding.unescaped_kernels import unescaped_next
 
 QUOTE = 0x22
 TOKENS = (b"a", b"b", b'"', b"aa", b"ab", b'a"', b'"b', b"aba", b'b"ab', b"bbbb", b"b" * 9)
@@ -88,7 +89,9 @@ def test_rows_hold_the_legal_ids(drawn: tuple[np.ndarray, np.ndarray, np.ndarray
     """Fails when a subtree is left out though it tells two states apart, or when two lanes are mixed up."""
     table, class_of_byte, accepting = drawn
     with mock.patch.multiple(rows_module, _SHORT_WALK=how[0], _BESIDE_SHARE=how[1]):
-        row_of_state, rows = mask_rows(table, class_of_byte, accepting, VOCABULARY)
+        row_of_state, rows = mask_rows(
+            table, class_of_byte, accepting, unescaped_next(table, class_of_byte), VOCABULARY
+        )
     for state in range(len(table)):
         legal = [_after(table, class_of_byte, state, token) < len(table) for token in TOKENS]
         row = rows[row_of_state[state]]

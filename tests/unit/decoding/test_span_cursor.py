@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -155,6 +158,41 @@ def test_the_plain_grammar_of_the_same_model_needs_no_document() -> None:
     plain = compile_guide(compile_grammar(Receipt, extractive=False), vocabulary())
     assert plain.span_kinds == ()
     assert plain.cursor(plain.least_tokens).least_left == plain.least_tokens
+
+
+_WALK = """
+import sys
+from numba.core.dispatcher import Dispatcher
+from pipeline.decoding import Guide, SpanDocument
+from pipeline.decoding import kernels, unescaped_kernels
+
+def compiled():
+    modules = (kernels, unescaped_kernels)
+    return {(name, str(kind)) for module in modules for name, found in vars(module).items()
+            if isinstance(found, Dispatcher) for kind in found.signatures}
+
+guide = Guide.load(sys.argv[1])
+guide.warm()
+before = compiled()
+document = SpanDocument.from_bytes(open(sys.argv[2], "rb").read())
+cursor = guide.cursor(guide.least_tokens + 30, guide.usual_reserve, document)
+while not cursor.is_terminated:
+    row = cursor.row()
+    cursor.advance(next(index for index in reversed(range(guide.vocab_size)) if row.has(index)))
+assert before, "nothing was compiled"
+assert compiled() == before, compiled() - before
+"""
+
+
+def test_a_warm_guide_has_all_its_machine_code(tmp_path: Path) -> None:
+    """Fails when a step compiles: seconds in which no request of the engine goes on."""
+    guide().save(tmp_path / "guide")
+    (tmp_path / "document").write_bytes(_document(TEXT).to_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", _WALK, str(tmp_path / "guide"), str(tmp_path / "document")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 NO_DAY = "ABC SDN\n12.50 total"

@@ -1,0 +1,119 @@
+"""Mask rows of one guide: those made ahead, and those that cursors have asked for, kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.decoding.arrays import Array
+from pipeline.decoding.costs import Costs
+from pipeline.decoding.trie import Trie
+from pipeline.decoding.unescaped import UnescapedIds
+
+__all__ = ["Row", "RowShelf"]
+
+_TIGHT_ROWS_KEPT = 4096
+_LAZY_ROWS_KEPT = 4096
+
+
+class Row(NamedTuple):
+    """One mask row: uint32[words], bit i of word j for id 32 j + i, where it lies in memory, whether it forbids all."""
+
+    words: Array
+    address: int
+    is_empty: bool = False
+
+    def has(self, token_id: int) -> bool:
+        return bool(self.words[token_id >> 5] >> (token_id & 31) & 1)
+
+
+class RowShelf:
+    """Rows by state, and by what closing may cost.
+
+    Args:
+        arrays: a guide's.
+        trie: of all ids.
+        eos_ids: legal where a record is whole.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], trie: Trie, eos_ids: tuple[int, ...]) -> None:
+        self._table, self._class_of_byte, self._onward = arrays["table"], arrays["class_of_byte"], arrays["onward"]
+        self._accepting = arrays["accepting"]
+        self._trie, self._eos_ids = trie, eos_ids
+        self._unescaped = UnescapedIds(arrays["unescaped_rows"], Trie.from_arrays("rest", arrays))
+        self._saved = [Row(row, row.ctypes.data) for row in arrays["rows"]]
+        self._index_of_state: list[int] = arrays["row_of_state"].tolist()
+        self._lazy: dict[int, Row] = {}
+        self._tight: dict[tuple[int, int, int], Row] = {}
+        self._lock = threading.Lock()
+
+    def row(self, state: int) -> Row:
+        """The legal ids of a state."""
+        index = self._index_of_state[state]
+        if index < len(self._saved):
+            return self._saved[index]
+        row = self._lazy.get(index)
+        return row if row is not None else self._keep(self._lazy, index, self._made(state), _LAZY_ROWS_KEPT)
+
+    def tight_row(self, state: int, limit: int, costs: Costs) -> Row:
+        """As `row`, without the ids after which closing would cost more than `limit` tokens."""
+        limit = min(limit, costs.most)
+        key = (state, limit, costs.index)
+        row = self._tight.get(key)
+        return (
+            row
+            if row is not None
+            else self._keep(self._tight, key, self._made_tight(state, limit, costs), _TIGHT_ROWS_KEPT)
+        )
+
+    def warm(self, costs: Costs) -> None:
+        """Makes one row of each kind, so that their machine code is there before a step needs it."""
+        self._made(0)
+        self._made_tight(0, 0, costs)
+
+    def _made(self, state: int) -> Array:
+        from pipeline.decoding.kernels import fill_row
+        from pipeline.decoding.unescaped_kernels import APART, legal_reach
+
+        by_length = self._unescaped.rows
+        reach = legal_reach(self._onward, state, len(by_length) - 1)
+        words, trie = (self._blank, self._trie) if reach == APART else (by_length[reach].copy(), self._unescaped.rest)
+        fill_row(self._table, self._class_of_byte, state, *trie.walked, words)
+        return self._with_end(state, words)
+
+    def _made_tight(self, state: int, limit: int, costs: Costs) -> Array:
+        from pipeline.decoding.kernels import fill_tight_row
+        from pipeline.decoding.unescaped_kernels import legal_lengths
+
+        cost, gate = (costs.entry, costs.gate) if costs.has_gate(state) else (costs.cost, self._no_gate)
+        legal = np.zeros(len(self._unescaped.rows), np.uint8)
+        tells = legal_lengths(self._onward, state, cost, gate, limit, legal)
+        words, trie = (self._unescaped.of_lengths(legal), self._unescaped.rest) if tells else (self._blank, self._trie)
+        fill_tight_row(self._table, self._class_of_byte, state, cost, gate, limit, *trie.walked, words)
+        return self._with_end(state, words)
+
+    @property
+    def _blank(self) -> Array:
+        return np.zeros(self._unescaped.rows.shape[1], np.uint32)
+
+    @cached_property
+    def _no_gate(self) -> Array:
+        return np.zeros(len(self._table), bool)
+
+    def _with_end(self, state: int, row: Array) -> Array:
+        if self._accepting[state]:
+            for index in self._eos_ids:
+                row[index >> 5] |= np.uint32(1 << (index & 31))
+        return row
+
+    def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
+        row = Row(words, words.ctypes.data, not words.any())
+        with self._lock:
+            if len(cache) >= most:
+                cache.pop(next(iter(cache)))
+            cache[key] = row
+        return row
