@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from pipeline.decoding import Cursor, Guide, compile_grammar, compile_guide, review
+from pipeline.decoding import Cursor, Guide, Vocabulary, compile_grammar, compile_guide, review
 from pipeline.decoding.costs import TEXT_TOKENS, optional_text
 from tests.unit.decoding.support import EOS, legal_ids, vocabulary
 
@@ -210,3 +210,13 @@ def test_a_value_that_one_token_ended_is_shaped_too() -> None:
     assert marks.shaped_fields(12) == ("total",)
     assert marks.shaped_fields(len(ids) - 1) == ("total",)
     assert marks.shaped_fields(len(ids)) == ()
+
+
+def test_a_value_that_one_token_holds_whole_is_shaped_too() -> None:
+    """What a tight budget leaves of a text is often an empty one, and that is a single token of most vocabularies."""
+    words = Vocabulary([*vocabulary().tokens, b'"","'], {EOS})
+    shops = compile_guide(compile_grammar(Shop), words)
+    ids = [*(4 + byte for byte in b'{"name":'), words.size - 1, *(4 + byte for byte in b'total":12}')]
+    marks = review(shops, ids, None)
+    assert marks.shaped_fields(8) == ("name", "total")
+    assert marks.shaped_fields(9) == ("total",)
