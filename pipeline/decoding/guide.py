@@ -119,6 +119,8 @@ class Guide:
 
     def next_state(self, state: int, token_id: int) -> int:
         """The state after one id, or -1 where it is not legal; ids that spell nothing never are."""
+        if not 0 <= token_id < self.vocab_size:
+            return -1
         key = state * self.vocab_size + token_id
         found = self._steps.get(key)
         if found is None:
@@ -128,8 +130,6 @@ class Guide:
         return found
 
     def _walk(self, state: int, token_id: int) -> int:
-        if not 0 <= token_id < self.vocab_size:
-            return -1
         start, stop = self._token_start[token_id], self._token_start[token_id + 1]
         if start == stop:
             return -1

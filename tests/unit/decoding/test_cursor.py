@@ -111,6 +111,22 @@ def test_every_walk_within_a_budget_ends_in_a_whole_record(choices: list[int], e
     assert marks.slack_tokens == budget - len(record)
 
 
+def test_an_id_beyond_the_vocabulary_changes_nothing_for_others() -> None:
+    """Steps are remembered by state and id, and the last id of one state is the one before the next state's first."""
+    fresh = compile_guide(compile_grammar(Person), vocabulary())
+    cursor = fresh.cursor()
+    for byte in b'{"name":"a':
+        assert cursor.advance(4 + byte)
+    inside = cursor.state
+    last, legal = fresh.vocab_size - 1, 4 + ord("a")
+    for state, token_id in ((inside + 1, -1), (inside - 1, fresh.vocab_size + legal)):
+        cursor.state = state
+        assert cursor.validate([token_id]) == []
+    cursor.state = inside
+    assert cursor.validate([last]) == [last]
+    assert cursor.validate([legal]) == [legal]
+
+
 def test_a_reserve_keeps_the_first_string_from_eating_the_record() -> None:
     longest = {}
     for reserve in (0, 6):
