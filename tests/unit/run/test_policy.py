@@ -46,6 +46,11 @@ class Tags(BaseModel):
     total: int
 
 
+class Day(BaseModel):
+    rain_by_hour: Annotated[list[int], Field(min_length=24, max_length=24)]
+    total: int
+
+
 @cache
 def _guide(model: type[BaseModel]) -> tuple[Guide, str]:
     guide = compile_guide(compile_grammar(model), Vocabulary.from_tokenizer(ByteTokenizer()))
@@ -253,3 +258,14 @@ def test_a_runaway_of_one_token_is_closed_after_one_copy() -> None:
     generation, _, _ = _decode(wish, [2000], model=Tags)
     assert generation.ended is Ended.RUNAWAY
     assert Tags.model_validate_json(bytes(generation.token_ids)).tags[0] == "a"
+
+
+def test_a_runaway_in_a_list_that_must_go_on_is_closed_however_often_the_engine_stops() -> None:
+    """What closing needs is more copies than an engine lets stand."""
+    wish = Day(rain_by_hour=[0] * 24, total=0).model_dump_json()
+    generation, _, recorded = _decode(wish, [400], model=Day)
+    assert generation.ended is Ended.RUNAWAY
+    assert generation.is_closed
+    assert Day.model_validate_json(bytes(generation.token_ids)).rain_by_hour == [0] * 24
+    asked = [(tuple(r.prompt_ids), r.max_tokens) for r in recorded.requests]
+    assert len(set(asked)) == len(asked) == generation.usage.requests == 3
