@@ -88,7 +88,7 @@ def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:
 
 def _dumped(instance: BaseModel) -> Mapping[str, Any] | Refusal:
     try:
-        return instance.model_dump()
+        return instance.model_dump(by_alias=False)
     except USER_CODE_ERRORS as error:
         return _raised("a serializer", error)
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import AliasChoices, BaseModel, Field, field_validator, model_serializer
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_serializer
 
 from pipeline.core.outcome import Cause
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
@@ -58,6 +58,23 @@ def test_a_record_is_given_by_field_name_with_python_values() -> None:
         "day": dt.date(2026, 1, 31),
         "lines": [{"name": "x", "amount": Decimal("1.50")}],
     }
+
+
+class Place(BaseModel):
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    zip_code: Annotated[str, Field(alias="zip")]
+
+
+class Visit(BaseModel):
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    place: Annotated[Place, Field(alias="where")]
+
+
+def test_a_class_that_serialises_by_alias_gives_field_names_too() -> None:
+    """Columns bear them, so that a record under its aliases has no column to go to."""
+    assert parse_record('{"where":{"zip":"8001"}}', Visit) == {"place": {"zip_code": "8001"}}
 
 
 @pytest.mark.parametrize(
