@@ -77,7 +77,8 @@ def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:
         return model.model_validate_json(text)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
-        is_json = all(problem["type"] != "json_invalid" for problem in problems)
+        # One that has a place is about the text in a `Json` field, not about the record's own.
+        is_json = all(problem["type"] != "json_invalid" or problem["loc"] for problem in problems)
         shown = "; ".join(_shown(problem) for problem in problems[:_PROBLEMS_AT_MOST])
         if len(problems) > _PROBLEMS_AT_MOST:
             shown += f"; and {len(problems) - _PROBLEMS_AT_MOST} more"

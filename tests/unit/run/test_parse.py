@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_serializer
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, Json, field_validator, model_serializer
 
 from pipeline.core.outcome import Cause
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
@@ -94,6 +94,19 @@ def test_a_refusal_says_which_kind_and_why(text: str, cause: Cause, words: str) 
     assert isinstance(refusal, Refusal)
     assert refusal.cause is cause
     assert words in refusal.detail
+
+
+class Packed(BaseModel):
+    settings: Json[dict[str, int]]
+
+
+def test_a_json_field_that_holds_none_is_the_models_refusal() -> None:
+    refusal = parse_record('{"settings":"{"}', Packed)
+    assert isinstance(refusal, Refusal)
+    assert refusal.cause is Cause.VALIDATOR
+    cut = parse_record('{"settings":"{', Packed)
+    assert isinstance(cut, Refusal)
+    assert cut.cause is Cause.NOT_JSON
 
 
 def test_a_serializer_that_raises_refuses_the_record() -> None:
