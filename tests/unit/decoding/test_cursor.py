@@ -139,6 +139,42 @@ def test_a_reserve_keeps_the_first_string_from_eating_the_record() -> None:
     assert longest[6] < longest[0]
 
 
+class Address(BaseModel):
+    street: str
+    town: str
+    land: Literal["ch", "li"]
+
+
+class Company(BaseModel):
+    kind: Literal["company"]
+    name: str
+    seat: Address
+
+
+class Private(BaseModel):
+    kind: Literal["private"]
+    first: str
+    last: str
+    born: str | None
+    notes: list[Address]
+
+
+class Order(BaseModel):
+    title: str
+    by: Annotated[Company | Private, Field(discriminator="kind")]
+    total: int
+
+
+def test_a_reserve_counts_each_field_that_a_record_must_have_once() -> None:
+    """Neither again for each member of what it stands in, nor those of another variant, nor those of no item."""
+    orders = compile_guide(compile_grammar(Order), vocabulary())
+    fields = dict.fromkeys(orders.fields, 1)
+    way = ["title", "by", "by.kind", "by.first", "by.last", "by.born", "by.notes", "total"]
+    for name in orders.fields:
+        alone = tuple(int(field == name) for field in fields)
+        assert orders.closing.kept_back(alone)[0] == (name in way), name
+
+
 def test_a_budget_below_the_least_record_is_refused() -> None:
     with pytest.raises(ValueError, match=str(guide().least_tokens)):
         guide().cursor(guide().least_tokens - 1)
