@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, Json, field_validator, model_serializer
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, Json, computed_field, field_validator, model_serializer
 
 from pipeline.core.outcome import Cause
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
@@ -149,3 +149,21 @@ def test_what_lost_its_end_is_named_whatever_its_key_is(text: str, lost: tuple[s
     salvaged = salvage_record(text, Aliased)
     assert salvaged is not None
     assert salvaged.lost == lost
+
+
+class Moved(BaseModel):
+    """As a class has them after a field was renamed, with a value that follows from others."""
+
+    old: Annotated[list[int], Field(alias="new")] = []
+    new: Annotated[list[int], Field(alias="newest")] = []
+
+    @computed_field
+    def count(self) -> int:
+        return len(self.old)
+
+
+def test_a_key_stands_for_its_alias_first_and_what_is_computed_is_not_lost() -> None:
+    salvaged = salvage_record('{"newest":[3],"new":[1,2', Moved)
+    assert salvaged is not None
+    assert salvaged.record == {"old": [1], "new": [3], "count": 1}
+    assert salvaged.lost == ("old",)
