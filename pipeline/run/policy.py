@@ -123,9 +123,9 @@ async def _settle(
     number = 1
     while (first := marks.first_tightened) is not None:
         prefix = current.token_ids[:first]
-        shaped = replace(current, is_closed=True, shaped_fields=_shaped_fields(marks, first))
-        if repetition_start(prefix) is not None:
-            return replace(shaped, ended=Ended.RUNAWAY)
+        # A repetition is the document's own often enough (lines of a receipt): it names the cause, and proves nothing.
+        ended = Ended.COMPLETE if repetition_start(prefix) is None else Ended.RUNAWAY
+        shaped = replace(current, is_closed=True, shaped_fields=_shaped_fields(marks, first), ended=ended)
         if not rungs and sampling.temperature > 0:
             return shaped
         budget = rungs.pop(0) if rungs else None

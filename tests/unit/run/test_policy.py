@@ -198,6 +198,24 @@ def test_a_larger_rung_takes_up_where_the_budget_began_to_bend() -> None:
     assert list(second.prompt_ids) == [*first.prompt_ids, *wish.encode()[: second.guide.prefix_tokens]]
 
 
+REPEATING = Tags(tags=["coffee"] * 8 + ["tea"], total=11).model_dump_json()
+
+
+@pytest.mark.parametrize("ladder", [[90, 300], [len(REPEATING)]])
+def test_what_repeats_itself_in_the_document_is_given_its_room(ladder: list[int]) -> None:
+    """Fails when the budget's coming near in a run of like items is taken for proof that they would never end."""
+    generation, _, _ = _decode(REPEATING, ladder, model=Tags)
+    assert bytes(generation.token_ids).decode() == REPEATING
+    assert not generation.is_closed
+
+
+def test_a_repetition_that_the_budget_ended_is_told_as_one() -> None:
+    generation, _, recorded = _decode(REPEATING, [80], model=Tags)
+    assert generation.is_closed
+    assert generation.ended is Ended.RUNAWAY
+    assert len(recorded.requests) == 2
+
+
 def test_a_sampled_record_without_a_ladder_is_marked_without_another_request() -> None:
     wish = Receipt(shop="corner shop", items=[], total=3).model_dump_json()
     generation, _, recorded = _decode(wish, [_least() + 3], temperature=0.5)
