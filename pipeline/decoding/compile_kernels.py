@@ -174,11 +174,11 @@ def _nearest(
     has_quote: Array,
     first: Array,
     states: Array,
-) -> tuple[int, int]:
-    """The least distance, below `known`, of a state that one token leads to, and that state; else `known` and -1."""
+) -> int:
+    """The least distance of a state that one token leads to, where it is below `known`; else `known`."""
     dead = table.shape[0]
     states[0] = state
-    best, nearest = known, -1
+    best = known
     least = int(nearby[state, nearby.shape[1] - 1])
     node = 0
     count = len(byte)
@@ -189,7 +189,7 @@ def _nearest(
             node = after[node]
             continue
         if distance[target] < best and first[node + 1] > first[node]:
-            best, nearest = int(distance[target]), int(target)
+            best = int(distance[target])
             if best <= least:
                 break
         below = height[node]
@@ -198,7 +198,7 @@ def _nearest(
             continue
         states[level] = target
         node += 1
-    return best, nearest
+    return best
 
 
 @numba.njit(cache=True)
@@ -217,8 +217,8 @@ def distances(
     height: Array,
     has_quote: Array,
     first: Array,
-) -> tuple[Array, Array]:
-    """The least number of tokens from each state to acceptance, and a next state on such a way.
+) -> Array:
+    """The least number of tokens from each state to acceptance.
 
     Exact: a state is settled after all that it leads to, by a walk of the trie that leaves out what cannot lead
     anywhere nearer than what was found already (branch and bound); the states of a cycle are gone over until none
@@ -227,7 +227,6 @@ def distances(
     """
     count = table.shape[0]
     distance = np.full(count, NEVER, np.uint16)
-    following = np.full(count, -1, np.int32)
     nearby = np.full((count, most_bytes + 1), NEVER, np.uint16)
     plain_nearby = np.full((count, most_bytes + 1), NEVER, np.uint16)
     states = np.zeros(258, np.int64)
@@ -245,17 +244,16 @@ def distances(
             for k in range(start, stop):
                 state = members[k]
                 known = int(distance[state]) - 1
-                best, nearest = _nearest(
+                best = _nearest(
                     table, class_of_byte, state, known, distance, nearby, plain_nearby,
                     byte, depth, after, height, has_quote, first, states,
                 )  # fmt: skip
-                if nearest >= 0:
+                if best < known:
                     distance[state] = best + 1
-                    following[state] = nearest
                     is_changed = True
             if stop - start == 1:
                 state = members[start]
                 nearby[state] = np.minimum(nearby[state], distance[state])
                 plain_nearby[state] = np.minimum(plain_nearby[state], distance[state])
                 break
-    return distance, following
+    return distance

@@ -136,34 +136,43 @@ def through_holes(direct: Array, to_hole: Array, holes: Array, content: Array) -
 
 
 def kept_back(arrays: Mapping[str, Array], reserve: tuple[int, ...]) -> Array:
-    """int32[n]: reserves of the fields entered on the least way from each state to the end.
+    """int32[n]: reserves of the fields entered on the shortest way from each state to the end, each time that it is.
 
-    A place that the document fills counts as one token of it.
+    The way is one of bytes, since a token may pass over whole fields.  A field stands after what it is part of, and is
+    entered from there or from between fields.
     """
-    before = np.concatenate([[0], np.cumsum(np.array(reserve, np.int64))])
-    following = _following(arrays)
-    field = arrays["field_of_state"]
-    kept = np.zeros(len(following), np.int32)
-    for state in np.argsort(arrays["distance"], kind="stable").tolist():
-        after = int(following[state])
-        if after < 0:
-            continue
-        here, there = int(field[state]), int(field[after])
-        entered = int(before[there + 1] - before[here + 1]) if there > here else 0
-        kept[state] = kept[after] + entered
-    return kept
+    order, after = _ways_out(arrays)
+    tags = arrays["tag_of_state"].tolist()
+    kept = [0] * len(tags)
+    for state in order:
+        there = after[state]
+        if there >= 0:
+            kept[state] = kept[there] + (reserve[tags[there]] if tags[there] > tags[state] else 0)
+    return np.array(kept, np.int32)
 
 
-def _following(arrays: Mapping[str, Array]) -> Array:
-    """int32[n]: a later state on each state's least way to the end, which may lead through what the document fills."""
-    following, holes = arrays["following"], arrays["holes"]
-    if not len(holes):
-        return following
-    distance = arrays["distance"].astype(np.int64)
-    after = holes[:, 2]
-    way = arrays["hole_distance"].astype(np.int64) + 1 + distance[after][:, None]
-    is_through = distance < arrays["direct_distance"]
-    return np.where(is_through, after[way.argmin(axis=0)], following)
+def _ways_out(arrays: Mapping[str, Array]) -> tuple[list[int], list[int]]:
+    """The states, those nearest to the end first, and for each the one after it on the shortest way (-1: it accepts).
+
+    A place that the document fills is passed in one step.
+    """
+    starts, holes = arrays["edge_start"], arrays["holes"]
+    count = len(starts) - 1
+    sources = np.concatenate([np.repeat(np.arange(count), np.diff(starts)), holes[:, 0]])
+    targets = np.concatenate([arrays["edge_target"], holes[:, 2]])
+    by_target = np.argsort(targets, kind="stable")
+    bounds = np.searchsorted(targets[by_target], np.arange(count + 1)).tolist()
+    before = sources[by_target].tolist()
+    order: list[int] = np.flatnonzero(arrays["accepting"]).tolist()
+    after = [-1] * count
+    is_seen = arrays["accepting"].tolist()
+    for state in order:
+        for other in before[bounds[state] : bounds[state + 1]]:
+            if not is_seen[other]:
+                is_seen[other] = 1
+                after[other] = state
+                order.append(other)
+    return order, after
 
 
 def _far(arrays: Mapping[str, Array], cost: Array, max_token_bytes: int) -> list[int]:

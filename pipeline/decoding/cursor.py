@@ -61,9 +61,18 @@ class Cursor:
         return len(self._states) - 1
 
     @property
+    def _fixed(self) -> int:
+        """The guide's state, or the one after what is being copied from a document."""
+        return int(self.state)
+
+    @property
     def path(self) -> str | None:
         """Path of the field being written; None between fields."""
-        return self._guide.field_of(self.state)
+        return self._guide.field_of(self._fixed)
+
+    def passed(self, token_id: int) -> tuple[str, ...]:
+        """Paths of the fields that an id would write in, each once; empty for an id that copies from a document."""
+        return self._guide.fields_along(self._fixed, token_id)
 
     @property
     def is_open(self) -> bool:

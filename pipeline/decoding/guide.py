@@ -36,6 +36,7 @@ FORMAT = 3
 _OF_VOCABULARY = ("trie_", "token_", "rest_", "unescaped_")
 _RESERVE_TOKENS = 8
 _FORCED_KEPT = 4096
+_STEPS_KEPT = 1_000_000
 _FORCED_BYTES = 256
 
 
@@ -79,10 +80,12 @@ class Guide:
         self._flat = np.ascontiguousarray(self.table).reshape(-1).data
         self._classes = bytes(self.class_of_byte)
         self._width = self.table.shape[1]
+        self._tags = arrays["tag_of_state"].data
         self._accepting = bytes(self.accepting)
         self._token_data = arrays["token_data"].data
         self._token_start = arrays["token_start"].data
         self._steps: dict[int, int] = {}
+        self._along: dict[int, tuple[str, ...]] = {}
 
     @property
     def usual_reserve(self) -> tuple[int, ...]:
@@ -99,17 +102,17 @@ class Guide:
 
     def next_state(self, state: int, token_id: int) -> int:
         """The state after one id, or -1 where it is not legal; ids that spell nothing never are."""
+        if not 0 <= token_id < self.vocab_size:
+            return -1
         key = state * self.vocab_size + token_id
         found = self._steps.get(key)
         if found is None:
-            if len(self._steps) > 1_000_000:
+            if len(self._steps) >= _STEPS_KEPT:
                 self._steps.clear()
             found = self._steps[key] = self._walk(state, token_id)
         return found
 
     def _walk(self, state: int, token_id: int) -> int:
-        if not 0 <= token_id < self.vocab_size:
-            return -1
         start, stop = self._token_start[token_id], self._token_start[token_id + 1]
         if start == stop:
             return -1
@@ -185,8 +188,24 @@ class Guide:
 
     def field_of(self, state: int) -> str | None:
         """Path of the field that is written in this state; None between fields."""
-        index = int(self._arrays["tag_of_state"][state])
+        index = self._tags[state]
         return self.fields[index] if index >= 0 else None
+
+    def fields_along(self, state: int, token_id: int) -> tuple[str, ...]:
+        """Paths of the fields that an id writes in, each once, in order; empty where it is not legal."""
+        if self.next_state(state, token_id) < 0:
+            return ()
+        key = state * self.vocab_size + token_id
+        found = self._along.get(key)
+        if found is None:
+            if len(self._along) >= _STEPS_KEPT:
+                self._along.clear()
+            tags: dict[int, None] = {}
+            for byte in self.decode((token_id,)):
+                state = self._flat[state * self._width + self._classes[byte]]
+                tags[self._tags[state]] = None
+            found = self._along[key] = tuple(self.fields[tag] for tag in tags if tag >= 0)
+        return found
 
     def is_open(self, state: int) -> bool:
         """Whether the field that is written in this state is gone on with by some byte."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pipeline.decoding.guide import Guide
 from pipeline.decoding.span_document import SpanDocument
@@ -28,7 +29,7 @@ class Marks:
         first_tightened: the first step at which the budget forbade an id that the schema allows; None if none did.
             Before this step the completion is the one that no budget at all would have given.
         slack_tokens: budget left when the record ended; None without a budget.
-        fields: the field being written after each step, by path; None between fields.
+        fields: what each step wrote in, by path, in order: one token may hold several whole values.
         open_fields: the field that could still be gone on with before each step, and at the end; None where none could.
         spans: where each extractive value stands in the document, in the order of the record.
     """
@@ -36,7 +37,7 @@ class Marks:
     is_complete: bool
     first_tightened: int | None
     slack_tokens: int | None
-    fields: tuple[str | None, ...]
+    fields: tuple[tuple[str, ...], ...]
     open_fields: tuple[str | None, ...]
     spans: tuple[SpanMark, ...] = ()
 
@@ -45,8 +46,8 @@ class Marks:
 
         One token may end a value and begin what follows: the value is shaped too.
         """
-        paths = (*self.open_fields[from_step : from_step + 1], *self.fields[from_step:])
-        return tuple(dict.fromkeys(path for path in paths if path is not None))
+        ended = (path for path in self.open_fields[from_step : from_step + 1] if path is not None)
+        return tuple(dict.fromkeys((*ended, *chain.from_iterable(self.fields[from_step:]))))
 
 
 def review(
@@ -63,7 +64,7 @@ def review(
     """
     cursor = guide.cursor(budget_tokens, reserve, document)
     first_tightened: int | None = None
-    fields: list[str | None] = []
+    fields: list[tuple[str, ...]] = []
     open_fields: list[str | None] = []
     spans: list[SpanMark] = []
     for step, token_id in enumerate(token_ids):
@@ -71,11 +72,14 @@ def review(
             first_tightened = step
         places, path = cursor.sources(), cursor.path
         open_fields.append(path if cursor.is_open else None)
+        written = cursor.passed(token_id)
         if not cursor.advance(token_id):
             raise ValueError(f"id {token_id} at step {step} is not legal under guide {guide.fingerprint}")
         if places and isinstance(cursor.state, int):
             spans.append(SpanMark(path or "", places))
-        fields.append(cursor.path)
+        if not isinstance(cursor.state, int) and cursor.path is not None:
+            written = (cursor.path,)
+        fields.append(written)
     slack = None if budget_tokens is None else budget_tokens - len(token_ids)
     if first_tightened is None and cursor.is_tightened:
         first_tightened = len(token_ids)

@@ -252,8 +252,8 @@ class SpanCursor(Cursor):
         return Row(words, words.ctypes.data, not words.any())
 
     @property
-    def path(self) -> str | None:
-        return self._guide.field_of(self.state.after if isinstance(self.state, _Content) else self.state)
+    def _fixed(self) -> int:
+        return int(self.state.after if isinstance(self.state, _Content) else self.state)
 
     @property
     def is_open(self) -> bool:

@@ -44,12 +44,12 @@ def build_guide(
     automaton = dfa.arrays
     table, class_of_byte = _dense(automaton)
     accepting = automaton.accepting.astype(np.uint8)
-    field = np.stack([_fields_in_progress(automaton), automaton.tags], axis=1)
+    field = automaton.tags
     holes = _holes(automaton)
     most_bytes = vocabulary.max_token_bytes
     while True:
         ways = _Ways(table, class_of_byte, vocabulary)
-        distance, following = ways.to(accepting)
+        distance = ways.to(accepting)
         to_hole = ways.to_each(holes[:, 0])
         whole = through_holes(distance, to_hole, holes, np.ones(len(holes), np.int64))
         if whole[0] >= NEVER:
@@ -69,12 +69,10 @@ def build_guide(
         "direct_distance": distance,
         "holes": holes,
         "hole_distance": to_hole,
-        "following": following,
         "far": farthest(ways.edges.starts, ways.edges.other, whole.astype(np.int32), most_bytes),
         "edge_start": ways.edges.starts,
         "edge_target": ways.edges.other,
-        "field_of_state": np.ascontiguousarray(field[:, 0]),
-        "tag_of_state": np.ascontiguousarray(field[:, 1]),
+        "tag_of_state": field,
         "row_of_state": row_of_state,
         "rows": rows,
         "onward": onward,
@@ -162,12 +160,12 @@ class _Ways:
         self.edges = edges_of(table)
         self._plain = edges_of(table, without=int(class_of_byte[0x22]))
 
-    def to(self, goals: Array) -> tuple[Array, Array]:
-        """Distance uint16[n] and a next state int32[n] to the states where `goals` uint8[n] is set."""
+    def to(self, goals: Array) -> Array:
+        """Distance uint16[n] to the states where `goals` uint8[n] is set."""
         from pipeline.decoding.compile_kernels import distances
 
         trie = self._trie
-        found: tuple[Array, Array] = distances(
+        found: Array = distances(
             self._table, self._class_of_byte, goals,
             self.edges.starts, self.edges.other, self._plain.starts, self._plain.other, self._most_bytes,
             trie.byte, trie.depth, trie.after, trie.height, trie.has_quote, trie.first,
@@ -180,7 +178,7 @@ class _Ways:
         for state in states.tolist():
             goals = np.zeros(len(self._table), np.uint8)
             goals[state] = 1
-            rows.append(self.to(goals)[0])
+            rows.append(self.to(goals))
         return np.stack(rows) if rows else np.zeros((0, len(self._table)), np.uint16)
 
 
@@ -194,29 +192,6 @@ def _without(
     holes = holes[~stuck[holes[:, 0]] & ~stuck[holes[:, 2]]]
     holes = np.stack([names[holes[:, 0]], holes[:, 1], names[holes[:, 2]]], axis=1).astype(np.int32)
     return names[table[kept].astype(np.int64)].astype(table.dtype), accepting[kept], field[kept], holes
-
-
-def _fields_in_progress(dfa: DfaArrays) -> Array:
-    """For each state the field being written; between fields, the last of those that may have been written before.
-
-    The last one, since what its predecessors hold back is spent there: a key shared by several places stands after all.
-    """
-    field = dfa.tags.copy()
-    sources = _sources(dfa)
-    is_between = field[dfa.target] < 0
-    ends = np.stack([field[sources], dfa.target], axis=1)[is_between & (field[sources] >= 0)]
-    onward: dict[int, list[int]] = {}
-    among = is_between & (field[sources] < 0)
-    for source, target in zip(sources[among].tolist(), dfa.target[among].tolist(), strict=True):
-        onward.setdefault(source, []).append(target)
-    for tag, first in sorted(set(map(tuple, ends.tolist())), reverse=True):
-        stack = [first]
-        while stack:
-            state = stack.pop()
-            if field[state] < 0:
-                field[state] = tag
-                stack += onward.get(state, ())
-    return field
 
 
 def compile_guide(grammar: Grammar, vocabulary: Vocabulary) -> Guide:

@@ -51,7 +51,9 @@ def parse_record(text: str, model: type[BaseModel]) -> Mapping[str, Any] | Refus
 
 def salvage_record(text: str, model: type[BaseModel]) -> Salvaged | None:
     """The record made of a cut-off text's complete values, or None where they do not satisfy the model."""
-    names = {key: name for name, info in model.model_fields.items() for key in _keys(name, info)}
+    fields = model.model_fields
+    # A field may bear the alias of another one's name: what a key stands for is the alias first.
+    names = {name: name for name in fields} | {key: name for name, info in fields.items() for key in _aliases(info)}
     for remainder in complete_prefixes(text):
         instance = _validated(remainder.text, model)
         if isinstance(instance, Refusal):
@@ -60,15 +62,15 @@ def salvage_record(text: str, model: type[BaseModel]) -> Salvaged | None:
         if not isinstance(record, Refusal):
             cut_field = names.get(remainder.cut_at[0]) if remainder.cut_at else None
             given = instance.model_fields_set
-            lost = tuple(name for name in record if name not in given or name == cut_field)
+            lost = tuple(name for name in record if name in fields and (name not in given or name == cut_field))
             return Salvaged(record, remainder.text, lost)
     return None
 
 
-def _keys(name: str, info: FieldInfo) -> Iterator[str]:
-    """The keys that a field is read from."""
+def _aliases(info: FieldInfo) -> Iterator[str]:
+    """The keys, beside its name, that a field is read from."""
     alias = info.validation_alias
-    choices = alias.choices if isinstance(alias, AliasChoices) else (alias or info.alias or name, name)
+    choices = alias.choices if isinstance(alias, AliasChoices) else (alias or info.alias,)
     yield from (choice for choice in choices if isinstance(choice, str))
 
 
@@ -77,7 +79,8 @@ def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:
         return model.model_validate_json(text)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
-        is_json = all(problem["type"] != "json_invalid" for problem in problems)
+        # One that has a place is about the text in a `Json` field, not about the record's own.
+        is_json = all(problem["type"] != "json_invalid" or problem["loc"] for problem in problems)
         shown = "; ".join(_shown(problem) for problem in problems[:_PROBLEMS_AT_MOST])
         if len(problems) > _PROBLEMS_AT_MOST:
             shown += f"; and {len(problems) - _PROBLEMS_AT_MOST} more"
@@ -88,7 +91,7 @@ def _validated(text: str, model: type[BaseModel]) -> BaseModel | Refusal:
 
 def _dumped(instance: BaseModel) -> Mapping[str, Any] | Refusal:
     try:
-        return instance.model_dump()
+        return instance.model_dump(by_alias=False)
     except USER_CODE_ERRORS as error:
         return _raised("a serializer", error)
 

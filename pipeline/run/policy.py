@@ -123,9 +123,9 @@ async def _settle(
     number = 1
     while (first := marks.first_tightened) is not None:
         prefix = current.token_ids[:first]
-        shaped = replace(current, is_closed=True, shaped_fields=_shaped_fields(marks, first))
-        if repetition_start(prefix) is not None:
-            return replace(shaped, ended=Ended.RUNAWAY)
+        # A repetition is the document's own often enough (lines of a receipt): it names the cause, and proves nothing.
+        ended = Ended.COMPLETE if repetition_start(prefix) is None else Ended.RUNAWAY
+        shaped = replace(current, is_closed=True, shaped_fields=_shaped_fields(marks, first), ended=ended)
         if not rungs and sampling.temperature > 0:
             return shaped
         budget = rungs.pop(0) if rungs else None
@@ -174,7 +174,9 @@ def _shaped_fields(marks: Marks, step: int) -> tuple[str, ...]:
 async def _end_runaway(engine: Engine, sampling: Sampling, current: Generation, reviewer: Reviewer) -> Generation:
     """Closes a record whose generation was stopped for repeating itself: one copy of the pattern stays.
 
-    The budget is what closing needs and no more, so that the model cannot go on where it was stopped.
+    The budget is what closing needs and no more, so that the model cannot go on where it was stopped.  Where what the
+    schema still asks for repeats itself too, as the items of a list of fixed length may, the engine stops again, and is
+    asked for the rest.
     """
     # The shortest that an engine stops for: copies of a single token.
     start = repetition_start(current.token_ids, least_tokens=COPIES)
@@ -183,13 +185,16 @@ async def _end_runaway(engine: Engine, sampling: Sampling, current: Generation, 
     budget = len(kept) + reviewer.least_left(kept)
     if budget > current.budget_tokens:
         return runaway
-    try:
-        completion = await engine.generate(_request(sampling, 1, kept, budget, budget - len(kept), ()))
-    except RequestRefusedError as error:
-        return replace(runaway, detail=f"not closed: {error}")
-    tokens = kept + completion.token_ids
+    tokens, usage, number = kept, current.usage, 1
+    is_stopped = True
+    while is_stopped:
+        try:
+            completion = await engine.generate(_request(sampling, number, tokens, budget, budget - len(tokens)))
+        except RequestRefusedError as error:
+            return replace(runaway, usage=usage, detail=f"not closed: {error}")
+        tokens, usage, number = tokens + completion.token_ids, usage.plus(completion), number + 1
+        is_stopped = completion.finish == "repetition" and len(tokens) < budget
     marks = reviewer.review(tokens, budget)
-    usage = current.usage.plus(completion)
     if marks is None or not marks.is_complete:
         return replace(runaway, usage=usage)
     return Generation(

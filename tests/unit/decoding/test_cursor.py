@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from pipeline.decoding import Cursor, Guide, compile_grammar, compile_guide, review
+from pipeline.decoding import Cursor, Guide, Vocabulary, compile_grammar, compile_guide, review
 from pipeline.decoding.costs import TEXT_TOKENS, optional_text
 from tests.unit.decoding.support import EOS, legal_ids, vocabulary
 
@@ -111,6 +111,22 @@ def test_every_walk_within_a_budget_ends_in_a_whole_record(choices: list[int], e
     assert marks.slack_tokens == budget - len(record)
 
 
+def test_an_id_beyond_the_vocabulary_changes_nothing_for_others() -> None:
+    """Steps are remembered by state and id, and the last id of one state is the one before the next state's first."""
+    fresh = compile_guide(compile_grammar(Person), vocabulary())
+    cursor = fresh.cursor()
+    for byte in b'{"name":"a':
+        assert cursor.advance(4 + byte)
+    inside = cursor.state
+    last, legal = fresh.vocab_size - 1, 4 + ord("a")
+    for state, token_id in ((inside + 1, -1), (inside - 1, fresh.vocab_size + legal)):
+        cursor.state = state
+        assert cursor.validate([token_id]) == []
+    cursor.state = inside
+    assert cursor.validate([last]) == [last]
+    assert cursor.validate([legal]) == [legal]
+
+
 def test_a_reserve_keeps_the_first_string_from_eating_the_record() -> None:
     longest = {}
     for reserve in (0, 6):
@@ -121,6 +137,42 @@ def test_a_reserve_keeps_the_first_string_from_eating_the_record() -> None:
             assert cursor.advance(letter if path == "name" and letter in legal else legal[0])
         longest[reserve] = cursor.emitted
     assert longest[6] < longest[0]
+
+
+class Address(BaseModel):
+    street: str
+    town: str
+    land: Literal["ch", "li"]
+
+
+class Company(BaseModel):
+    kind: Literal["company"]
+    name: str
+    seat: Address
+
+
+class Private(BaseModel):
+    kind: Literal["private"]
+    first: str
+    last: str
+    born: str | None
+    notes: list[Address]
+
+
+class Order(BaseModel):
+    title: str
+    by: Annotated[Company | Private, Field(discriminator="kind")]
+    total: int
+
+
+def test_a_reserve_counts_each_field_that_a_record_must_have_once() -> None:
+    """Neither again for each member of what it stands in, nor those of another variant, nor those of no item."""
+    orders = compile_guide(compile_grammar(Order), vocabulary())
+    fields = dict.fromkeys(orders.fields, 1)
+    way = ["title", "by", "by.kind", "by.first", "by.last", "by.born", "by.notes", "total"]
+    for name in orders.fields:
+        alone = tuple(int(field == name) for field in fields)
+        assert orders.closing.kept_back(alone)[0] == (name in way), name
 
 
 def test_a_budget_below_the_least_record_is_refused() -> None:
@@ -210,3 +262,13 @@ def test_a_value_that_one_token_ended_is_shaped_too() -> None:
     assert marks.shaped_fields(12) == ("total",)
     assert marks.shaped_fields(len(ids) - 1) == ("total",)
     assert marks.shaped_fields(len(ids)) == ()
+
+
+def test_a_value_that_one_token_holds_whole_is_shaped_too() -> None:
+    """What a tight budget leaves of a text is often an empty one, and that is a single token of most vocabularies."""
+    words = Vocabulary([*vocabulary().tokens, b'"","'], {EOS})
+    shops = compile_guide(compile_grammar(Shop), words)
+    ids = [*(4 + byte for byte in b'{"name":'), words.size - 1, *(4 + byte for byte in b'total":12}')]
+    marks = review(shops, ids, None)
+    assert marks.shaped_fields(8) == ("name", "total")
+    assert marks.shaped_fields(9) == ("total",)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 import pytest
-from pydantic import AliasChoices, BaseModel, Field, field_validator, model_serializer
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, Json, computed_field, field_validator, model_serializer
 
 from pipeline.core.outcome import Cause
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
@@ -60,6 +60,23 @@ def test_a_record_is_given_by_field_name_with_python_values() -> None:
     }
 
 
+class Place(BaseModel):
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    zip_code: Annotated[str, Field(alias="zip")]
+
+
+class Visit(BaseModel):
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    place: Annotated[Place, Field(alias="where")]
+
+
+def test_a_class_that_serialises_by_alias_gives_field_names_too() -> None:
+    """Columns bear them, so that a record under its aliases has no column to go to."""
+    assert parse_record('{"where":{"zip":"8001"}}', Visit) == {"place": {"zip_code": "8001"}}
+
+
 @pytest.mark.parametrize(
     ("text", "cause", "words"),
     [
@@ -77,6 +94,19 @@ def test_a_refusal_says_which_kind_and_why(text: str, cause: Cause, words: str) 
     assert isinstance(refusal, Refusal)
     assert refusal.cause is cause
     assert words in refusal.detail
+
+
+class Packed(BaseModel):
+    settings: Json[dict[str, int]]
+
+
+def test_a_json_field_that_holds_none_is_the_models_refusal() -> None:
+    refusal = parse_record('{"settings":"{"}', Packed)
+    assert isinstance(refusal, Refusal)
+    assert refusal.cause is Cause.VALIDATOR
+    cut = parse_record('{"settings":"{', Packed)
+    assert isinstance(cut, Refusal)
+    assert cut.cause is Cause.NOT_JSON
 
 
 def test_a_serializer_that_raises_refuses_the_record() -> None:
@@ -119,3 +149,21 @@ def test_what_lost_its_end_is_named_whatever_its_key_is(text: str, lost: tuple[s
     salvaged = salvage_record(text, Aliased)
     assert salvaged is not None
     assert salvaged.lost == lost
+
+
+class Moved(BaseModel):
+    """As a class has them after a field was renamed, with a value that follows from others."""
+
+    old: Annotated[list[int], Field(alias="new")] = []
+    new: Annotated[list[int], Field(alias="newest")] = []
+
+    @computed_field
+    def count(self) -> int:
+        return len(self.old)
+
+
+def test_a_key_stands_for_its_alias_first_and_what_is_computed_is_not_lost() -> None:
+    salvaged = salvage_record('{"newest":[3],"new":[1,2', Moved)
+    assert salvaged is not None
+    assert salvaged.record == {"old": [1], "new": [3], "count": 1}
+    assert salvaged.lost == ("old",)

@@ -46,6 +46,11 @@ class Tags(BaseModel):
     total: int
 
 
+class Day(BaseModel):
+    rain_by_hour: Annotated[list[int], Field(min_length=24, max_length=24)]
+    total: int
+
+
 @cache
 def _guide(model: type[BaseModel]) -> tuple[Guide, str]:
     guide = compile_guide(compile_grammar(model), Vocabulary.from_tokenizer(ByteTokenizer()))
@@ -193,6 +198,24 @@ def test_a_larger_rung_takes_up_where_the_budget_began_to_bend() -> None:
     assert list(second.prompt_ids) == [*first.prompt_ids, *wish.encode()[: second.guide.prefix_tokens]]
 
 
+REPEATING = Tags(tags=["coffee"] * 8 + ["tea"], total=11).model_dump_json()
+
+
+@pytest.mark.parametrize("ladder", [[90, 300], [len(REPEATING)]])
+def test_what_repeats_itself_in_the_document_is_given_its_room(ladder: list[int]) -> None:
+    """Fails when the budget's coming near in a run of like items is taken for proof that they would never end."""
+    generation, _, _ = _decode(REPEATING, ladder, model=Tags)
+    assert bytes(generation.token_ids).decode() == REPEATING
+    assert not generation.is_closed
+
+
+def test_a_repetition_that_the_budget_ended_is_told_as_one() -> None:
+    generation, _, recorded = _decode(REPEATING, [80], model=Tags)
+    assert generation.is_closed
+    assert generation.ended is Ended.RUNAWAY
+    assert len(recorded.requests) == 2
+
+
 def test_a_sampled_record_without_a_ladder_is_marked_without_another_request() -> None:
     wish = Receipt(shop="corner shop", items=[], total=3).model_dump_json()
     generation, _, recorded = _decode(wish, [_least() + 3], temperature=0.5)
@@ -253,3 +276,14 @@ def test_a_runaway_of_one_token_is_closed_after_one_copy() -> None:
     generation, _, _ = _decode(wish, [2000], model=Tags)
     assert generation.ended is Ended.RUNAWAY
     assert Tags.model_validate_json(bytes(generation.token_ids)).tags[0] == "a"
+
+
+def test_a_runaway_in_a_list_that_must_go_on_is_closed_however_often_the_engine_stops() -> None:
+    """What closing needs is more copies than an engine lets stand."""
+    wish = Day(rain_by_hour=[0] * 24, total=0).model_dump_json()
+    generation, _, recorded = _decode(wish, [400], model=Day)
+    assert generation.ended is Ended.RUNAWAY
+    assert generation.is_closed
+    assert Day.model_validate_json(bytes(generation.token_ids)).rain_by_hour == [0] * 24
+    asked = [(tuple(r.prompt_ids), r.max_tokens) for r in recorded.requests]
+    assert len(set(asked)) == len(asked) == generation.usage.requests == 3
