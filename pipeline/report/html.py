@@ -71,7 +71,10 @@ def _context(report: Report) -> dict[str, Any]:
         "listed": _listed(report),
         "missing_listed": report.missing[:MISSING_LISTED],
         "facts": _facts(report),
-        "phases": [(phase, time_text.milliseconds(phase, report)) for phase in report.phases],
+        "phases": [
+            (phase, time_text.milliseconds(phase), time_text.measured_of(phase.documents, report))
+            for phase in report.phases
+        ],
         "engines_line": time_text.engines_line(report),
         "overlap": time_text.OVERLAP,
         "not_scored": list(not_scored(report.known_answers)),
