@@ -168,7 +168,8 @@ def _columns(report: Report) -> list[_Column]:
 def shard_chart(report: Report) -> Chart | None:
     """Share of each shard's documents that is not plainly valid, stacked by status, in the order of the plan.
 
-    Shards without a part are a full column of class `missing`.  None when every document is valid or none is planned.
+    Shards without a part are of class `missing` and full height; of a column that shards share they take their share of
+    its width.  None when every document is valid or none is planned.
     """
     columns = _columns(report)
     most = max((column.share_unvalid for column in columns), default=0.0)
@@ -179,7 +180,7 @@ def shard_chart(report: Report) -> Chart | None:
     marks: list[Mark] = []
     for index, column in enumerate(columns):
         marks += _stack(column, index * width, width, top)
-    labels = [(index * width, str(column.first + 1)) for index, column in enumerate(columns)]
+    labels = [(index * width, count(column.first + 1)) for index, column in enumerate(columns)]
     return Chart(
         label=f"Share of documents not plainly valid in each of {plural(report.shards_planned, 'shard')}",
         marks=tuple(marks),
@@ -191,7 +192,9 @@ def shard_chart(report: Report) -> Chart | None:
 
 def _stack(column: _Column, x: float, width: float, top: float) -> list[Mark]:
     title = f"{column.name}: {column.summary}"
-    marks = [Mark(x, 0, width, 100, "missing", title)] if column.missing_shards else []
+    missing = width * column.missing_shards / (column.last + 1 - column.first)
+    width -= missing
+    marks = [Mark(x + width, 0, missing, 100, "missing", title)] if missing else []
     base = 100.0
     for status in UNVALID:
         if column.counts[status]:

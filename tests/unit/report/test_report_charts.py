@@ -57,6 +57,16 @@ def test_many_shards_share_columns_and_none_is_left_out() -> None:
     assert "1 without an outcome" in chart.rows[-1][1]
 
 
+def test_a_few_missing_shards_of_a_shared_column_do_not_look_like_all_of_it() -> None:
+    plan = plan_of(*[1] * (4 * COLUMNS_AT_MOST))
+    chart = shard_chart(report_of(plan, {position: [closed("a")] for position in range(3)}))
+    assert chart is not None
+    width = 100 / COLUMNS_AT_MOST
+    assert [mark.kind for mark in chart.marks[:3]] == ["missing", "closed", "missing"]
+    assert [mark.x for mark in chart.marks[:3]] == pytest.approx([0.75 * width, 0, width])
+    assert [mark.width for mark in chart.marks[:3]] == pytest.approx([0.25 * width, 0.75 * width, width])
+
+
 def test_no_marks_leave_the_plot() -> None:
     plan = plan_of(3, 3, 3)
     report = report_of(plan, {0: [valid("a"), closed("b"), lost("c")], 1: [lost("d"), lost("e"), lost("f")]})

@@ -113,6 +113,12 @@ def test_the_page_asks_for_nothing_from_anywhere(report: Report) -> None:
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
 
 
+def test_shares_by_cause_are_of_all_documents_as_those_by_status_are_while_a_run_goes_on() -> None:
+    page = page_of(report_of(plan_of(2, 2), {0: [valid("a"), lost("b")]}))
+    assert "25.0% of all documents are valid as they are, 50.0% have no outcome." in page.text
+    assert "the text is empty or white space 1 25.0%" in page.text
+
+
 def test_control_and_bidirectional_characters_are_spelled_out() -> None:
     report = report_of(plan_of(1), {0: [lost("a\x1b[31m\u202eb\x00")]})
     html = render_html(report)
