@@ -12,6 +12,8 @@ from pipeline.report.text import compact, count, duration, moment, percent, plur
 
 __all__ = ["Chart", "Mark", "Tick", "histogram", "rate_chart", "shard_chart"]
 
+LABEL_WIDTH = 40.0
+"""Percent of a plot on a phone that the label of a pause takes."""
 COLUMNS_AT_MOST = 96
 """Columns of the shard chart; more shards than these share columns."""
 
@@ -41,7 +43,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One plot.  `lines` are upright lines across it, each with a label."""
+    """One plot.  `lines` are upright lines across it, each with a label; that of a minor one is its tooltip alone."""
 
     label: str
     marks: tuple[Mark, ...]
@@ -94,7 +96,7 @@ def histogram(values: Distribution, noun: str, kind: str, budget: int | None = N
         label=f"Histogram of {noun} over {plural(values.total, 'document')}",
         marks=tuple(marks),
         x_ticks=_thinned(labels, 12),
-        y_ticks=(Tick(0, "0"), Tick(50, compact(top / 2)), Tick(100, compact(top))),
+        y_ticks=(Tick(0, "0"), *([Tick(50, compact(top / 2))] if top % 2 == 0 else []), Tick(100, compact(top))),
         lines=_budget_line(values.edges, budget, first, last),
         rows=tuple(rows),
     )
@@ -227,9 +229,23 @@ def rate_chart(report: Report, *, tokens: bool) -> Chart | None:
             Tick(at, duration(report.active_s * at / 100), is_minor=at in (25, 75)) for at in (0, 25, 50, 75, 100)
         ),
         y_ticks=(Tick(0, "0"), Tick(50, compact(top / 2)), Tick(100, compact(top))),
-        lines=tuple(
-            Tick(100 * pause.active_s / report.active_s, f"paused {duration(pause.length_s)}")
-            for pause in report.pauses
-        ),
+        lines=_pause_lines(report),
         rows=tuple(rows),
     )
+
+
+def _label_start(at: float) -> float:
+    """Where the label of a line begins: it stands over the line, at the plot's ends beside it."""
+    return at if at < 30 else at - LABEL_WIDTH if at > 70 else at - LABEL_WIDTH / 2
+
+
+def _pause_lines(report: Report) -> tuple[Tick, ...]:
+    """A line for each pause; of those whose labels would run into each other, the longest keeps it."""
+    lines: list[Tick] = []
+    for pause in sorted(report.pauses, key=lambda pause: -pause.length_s):
+        at = 100 * pause.active_s / report.active_s
+        is_close = any(
+            abs(_label_start(at) - _label_start(line.at)) < LABEL_WIDTH for line in lines if not line.is_minor
+        )
+        lines.append(Tick(at, f"paused {duration(pause.length_s)}", is_minor=is_close))
+    return tuple(sorted(lines, key=lambda line: line.at))

@@ -88,7 +88,7 @@ def count(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """`1234567` as `1.23M`: three digits that mean something."""
+    """`1234567` as `1.23M`: three digits that mean something; two of what is less than a tenth, as `0.0042`."""
     for limit, scale, unit in ((9.995e8, 1e9, "B"), (9.995e5, 1e6, "M"), (9_999.5, 1e3, "k")):
         if value >= limit:
             scaled = value / scale
@@ -96,6 +96,8 @@ def compact(value: float) -> str:
             return (written.rstrip("0").rstrip(".") if "." in written else written) + unit
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
+    if value < 0.1:
+        return f"{value:.2g}"
     return f"{value:.{2 if value < 10 else 1}f}"
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.core.outcome import Cause, Status
 from pipeline.report.charts import COLUMNS_AT_MOST, histogram, rate_chart, shard_chart
-from pipeline.report.model import Distribution
-from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
+from pipeline.report.model import Distribution, Pause
+from tests.unit.report.runs import START, closed, lost, plan_of, report_of, valid
 
 BINS = Distribution(edges=(0, 1, 2, 4, 8, 16, 32), counts=(0, 0, 2, 0, 6, 0, 0))
 
@@ -88,3 +88,21 @@ def test_the_budget_that_cuts_the_longest_records_is_shown() -> None:
     chart = histogram(Distribution(edges=(0, 1, 2, 4, 8), counts=(0, 0, 1, 2, 3)), "tokens", "tokens", budget=12)
     assert chart is not None
     assert chart.lines[0].at == pytest.approx(100 * 2.5 / 3)
+
+
+def test_pauses_close_to_each_other_are_all_marked_and_the_longest_alone_is_written() -> None:
+    report = report_of(plan_of(1, 1), {0: [valid("a")], 1: [valid("b")]})
+    lengths = {10: 60, 40: 600, 50: 6000, 55: 60, 90: 40}
+    pauses = tuple(
+        Pause(from_at=START, active_s=report.active_s * at / 100, length_s=length) for at, length in lengths.items()
+    )
+    chart = rate_chart(report.model_copy(update={"pauses": pauses}), tokens=False)
+    assert chart is not None
+    assert [line.at for line in chart.lines] == pytest.approx(list(lengths))
+    assert [line.label for line in chart.lines if not line.is_minor] == ["paused 1 h 40 min"]
+
+
+def test_an_axis_of_documents_has_no_halves_of_one() -> None:
+    chart = histogram(Distribution(edges=(0, 1), counts=(0, 3)), "tokens", "tokens")
+    assert chart is not None
+    assert [tick.label for tick in chart.y_ticks] == ["0", "3"]

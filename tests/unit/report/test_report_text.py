@@ -62,6 +62,8 @@ def test_a_duration_has_two_units_at_most(seconds: float, written: str) -> None:
     ("value", "written"),
     [
         (0, "0"),
+        (0.0042, "0.0042"),
+        (0.0999, "0.1"),
         (7.25, "7.25"),
         (96.87, "96.9"),
         (9999, "9,999"),
