@@ -212,7 +212,8 @@ class EngineTime(Value):
 
 
 class FieldCount(Value):
-    """How many documents the budget bent in this field."""
+    """How many closed documents were bent in this field: by the budget, by the end put to a repetition, or by what a
+    cut-off generation lost."""
 
     field: str
     documents: Count

@@ -201,11 +201,20 @@ def test_an_empty_run_says_so_in_every_section() -> None:
         "No shard has a part yet.",
         "No document reached an engine",
         "No part says when it was worked on.",
-        "No document needs a look.",
         "No spec is stored",
         "No submission is recorded.",
     ):
         assert said in text
+
+
+def test_closed_records_are_not_said_to_need_no_look_and_what_cannot_be_read_not_to_be_empty() -> None:
+    closed_alone = page_of(report_of(plan_of(1), {0: [closed("a")]})).text
+    assert "Every document that has an outcome has a record." in closed_alone
+    assert "Fields bent in closed documents" in closed_alone
+    report = report_of(plan_of(1), {0: [lost("a", Status.TRUNCATED, Cause.RUNAWAY)]})
+    damaged = report.problems[0].model_copy(update={"detail": "the part is damaged"})
+    assert "Nothing was generated" not in page_of(report.model_copy(update={"problems": (damaged,)})).text
+    assert "Nothing was generated" in page_of(report_of(plan_of(1), {0: [lost("a")]})).text
 
 
 def test_a_wholly_valid_run_shows_no_empty_charts() -> None:
