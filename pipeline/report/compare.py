@@ -162,7 +162,9 @@ def _as_dates(value: object, order: DateOrder) -> frozenset[dt.date]:
 
 
 def written(value: object) -> str:
-    """A value as an answer would write it: text as it is, dates and times in ISO 8601."""
+    """A value as an answer would write it: text as it is, dates and times in ISO 8601, UTC as `Z` as in JSON."""
+    if isinstance(value, dt.datetime) and value.utcoffset() == dt.timedelta():
+        return f"{value.replace(tzinfo=None).isoformat()}Z"
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return value if isinstance(value, str) else str(value)

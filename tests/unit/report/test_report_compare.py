@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.report.compare import fold_text, is_match, read_dates, read_number
+from pipeline.report.compare import fold_text, is_match, read_dates, read_number, written
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,11 @@ def test_typed_values_match_answers_written_as_text() -> None:
 )
 def test_instants_of_one_day_are_not_the_same_where_the_answer_has_a_time_too(gold: object, is_same: bool) -> None:
     assert is_match(dt.datetime(2026, 1, 2, 23, 30, tzinfo=dt.UTC), gold, "date") is is_same
+
+
+def test_an_instant_is_written_as_its_json_is() -> None:
+    assert written(dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)) == "2026-01-02T03:04:05Z"
+    assert written(dt.datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02T03:04:05"
 
 
 def test_two_unreadable_values_do_not_match_each_other() -> None:
