@@ -240,6 +240,19 @@ def test_a_run_of_many_shards_keeps_the_page_small() -> None:
     assert f"First {SHARDS_LISTED} shards; report.json has all 3,000" in html
 
 
+def test_thousands_of_unreadable_objects_and_damaged_parts_are_counted_and_the_first_ones_named() -> None:
+    report = report_of(plan_of(1), {0: [valid("a")]})
+    unreadable = tuple(UnreadableInput(uri=f"s3://docs/{i}", size_bytes=1, reason="x") for i in range(3000))
+    balance = report.balance.model_copy(update={"problems": tuple(f"part {i} is damaged" for i in range(2051))})
+    report = report.model_copy(update={"unreadable": unreadable, "balance": balance})
+    page = page_of(report)
+    assert len(render_html(report)) < 200_000
+    assert "part 49 is damaged" in page.text
+    assert "part 50 is damaged" not in page.text
+    assert "2,001 more are named in report.json." in page.text
+    assert "2,950 more are named in report.json." in page.text
+
+
 def test_scores_are_shown_with_where_they_differ() -> None:
     records = pa.table(
         {

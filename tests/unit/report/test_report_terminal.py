@@ -35,6 +35,14 @@ def test_the_counts_are_those_of_the_report() -> None:
     assert ["=", "documents", "in", "4"] in lines
 
 
+def test_of_many_things_that_are_wrong_the_first_are_named_and_the_rest_counted() -> None:
+    report = report_of(plan_of(1), {0: [valid("a")]})
+    balance = report.balance.model_copy(update={"problems": tuple(f"part {i} is damaged" for i in range(2010))})
+    shown = printed(report_lines(report.model_copy(update={"balance": balance})))
+    assert shown.count("is damaged") == 10
+    assert "! and 2,000 more" in shown
+
+
 @pytest.mark.parametrize("text", ["A text", None])
 def test_passed_columns_stand_below_the_text(text: str | None) -> None:
     extra = {"country": "MY\x1b", "pages": [1, None], "day": None, "long": "x" * 5000}
