@@ -76,6 +76,7 @@ def _context(report: Report) -> dict[str, Any]:
             (phase, time_text.milliseconds(phase), time_text.measured_of(phase.documents, report))
             for phase in report.phases
         ],
+        "left_line": time_text.left_line(report),
         "engines_line": time_text.engines_line(report),
         "overlap": time_text.OVERLAP,
         "not_scored": list(not_scored(report.known_answers)),

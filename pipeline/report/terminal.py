@@ -15,7 +15,7 @@ from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
 from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, record_text, visible
-from pipeline.report.time_text import OVERLAP, engines_line, phase_lines
+from pipeline.report.time_text import OVERLAP, engines_line, left_line, phase_lines
 from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
@@ -120,7 +120,8 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
         table.add_row("tokens", f"{compact(tokens.prompt_tokens)} in{hits}, {compact(tokens.output_tokens)} out")
     if report.active_s:
         rate = compact(report.balance.outcomes.documents / report.active_s)
-        table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second")
+        left = f"; {line}" if (line := left_line(report)) else ""
+        table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second{left}")
         table.add_row("engines", engines_line(report))
         table.add_row("a document", "; ".join(phase_lines(report)))
         table.add_row("", Text(OVERLAP, style="dim"))

@@ -1,13 +1,13 @@
-"""Where the time goes, in words: the engines' busy share, and each phase of a document in milliseconds."""
+"""Time in words: what is left, the engines' busy share, and each phase of a document in milliseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pipeline.report.model import PhaseTime, Report
-from pipeline.report.text import compact, count, percent
+from pipeline.report.text import compact, count, duration, percent
 
-__all__ = ["OVERLAP", "engines_line", "measured_of", "milliseconds", "phase_lines"]
+__all__ = ["OVERLAP", "engines_line", "left_line", "measured_of", "milliseconds", "phase_lines"]
 
 NOT_MEASURED = "not measured"
 OVERLAP = (
@@ -26,6 +26,14 @@ def engines_line(report: Report) -> str:
     busy = f"busy {percent(engine.busy_share)} of the time from first request to last commit"
     steady = f", {percent(engine.steady_share)} of that to the last request"
     return busy + steady + _in_brackets(measured_of(engine.documents, report)) + rest
+
+
+def left_line(report: Report) -> str:
+    """How long what is missing takes at the mean rate so far; nothing where none is missing, or there is no rate."""
+    missing, done = report.balance.documents_missing, report.balance.outcomes.documents
+    if not (missing and done and report.active_s):
+        return ""
+    return f"at this rate what is missing takes {duration(missing / done * report.active_s)}"
 
 
 def milliseconds(phase: PhaseTime) -> str:
