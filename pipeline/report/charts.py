@@ -182,7 +182,7 @@ def shard_chart(report: Report) -> Chart | None:
     marks: list[Mark] = []
     for index, column in enumerate(columns):
         marks += _stack(column, index * width, width, top)
-    labels = [(index * width, count(column.first + 1)) for index, column in enumerate(columns)]
+    labels = [((index + 0.5) * width, count(column.first + 1)) for index, column in enumerate(columns)]
     return Chart(
         label=f"Share of documents not plainly valid in each of {plural(report.shards_planned, 'shard')}",
         marks=tuple(marks),

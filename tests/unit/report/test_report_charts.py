@@ -46,6 +46,7 @@ def test_shard_columns_stack_to_the_share_that_is_not_valid() -> None:
     assert chart.y_ticks[-1].label == "50%"
     assert [(mark.kind, mark.y, mark.height) for mark in chart.marks] == [("closed", 50, 50), ("truncated", 0, 50)]
     assert chart.marks[0].title == "shard 1: 2 valid, 1 closed, 1 truncated"
+    assert [(tick.at, tick.label) for tick in chart.x_ticks] == [(50, "1")]
 
 
 def test_many_shards_share_columns_and_none_is_left_out() -> None:
