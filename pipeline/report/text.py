@@ -117,7 +117,7 @@ def percent(share: float | None) -> str:
 def duration(seconds: float) -> str:
     """Seconds as `820 ms`, `3.2 s`, `4 min 5 s`, `2 h 10 min` or `3 d 4 h`."""
     if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
+        return "0 s" if not seconds else "<1 ms" if seconds < 0.0005 else f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

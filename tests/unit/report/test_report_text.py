@@ -45,6 +45,7 @@ def test_only_none_is_0_percent_and_only_all_is_100(share: float | None, written
     ("seconds", "written"),
     [
         (0, "0 s"),
+        (0.0003, "<1 ms"),
         (0.82, "820 ms"),
         (0.9999, "1.0 s"),
         (59.99, "1 min"),
