@@ -12,6 +12,8 @@ from pipeline.report.text import compact, count, duration, moment, percent, plur
 
 __all__ = ["Chart", "Mark", "Tick", "histogram", "rate_chart", "shard_chart"]
 
+LABEL_WIDTH = 40.0
+"""Percent of a plot on a phone that the label of a pause takes."""
 COLUMNS_AT_MOST = 96
 """Columns of the shard chart; more shards than these share columns."""
 
@@ -41,7 +43,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One plot.  `lines` are upright lines across it, each with a label."""
+    """One plot.  `lines` are upright lines across it, each with a label; that of a minor one is its tooltip alone."""
 
     label: str
     marks: tuple[Mark, ...]
@@ -94,7 +96,7 @@ def histogram(values: Distribution, noun: str, kind: str, budget: int | None = N
         label=f"Histogram of {noun} over {plural(values.total, 'document')}",
         marks=tuple(marks),
         x_ticks=_thinned(labels, 12),
-        y_ticks=(Tick(0, "0"), Tick(50, compact(top / 2)), Tick(100, compact(top))),
+        y_ticks=(Tick(0, "0"), *([Tick(50, compact(top / 2))] if top % 2 == 0 else []), Tick(100, compact(top))),
         lines=_budget_line(values.edges, budget, first, last),
         rows=tuple(rows),
     )
@@ -168,7 +170,8 @@ def _columns(report: Report) -> list[_Column]:
 def shard_chart(report: Report) -> Chart | None:
     """Share of each shard's documents that is not plainly valid, stacked by status, in the order of the plan.
 
-    Shards without a part are a full column of class `missing`.  None when every document is valid or none is planned.
+    Shards without a part are of class `missing` and full height; of a column that shards share they take their share of
+    its width.  None when every document is valid or none is planned.
     """
     columns = _columns(report)
     most = max((column.share_unvalid for column in columns), default=0.0)
@@ -179,7 +182,7 @@ def shard_chart(report: Report) -> Chart | None:
     marks: list[Mark] = []
     for index, column in enumerate(columns):
         marks += _stack(column, index * width, width, top)
-    labels = [(index * width, str(column.first + 1)) for index, column in enumerate(columns)]
+    labels = [((index + 0.5) * width, count(column.first + 1)) for index, column in enumerate(columns)]
     return Chart(
         label=f"Share of documents not plainly valid in each of {plural(report.shards_planned, 'shard')}",
         marks=tuple(marks),
@@ -191,7 +194,9 @@ def shard_chart(report: Report) -> Chart | None:
 
 def _stack(column: _Column, x: float, width: float, top: float) -> list[Mark]:
     title = f"{column.name}: {column.summary}"
-    marks = [Mark(x, 0, width, 100, "missing", title)] if column.missing_shards else []
+    missing = width * column.missing_shards / (column.last + 1 - column.first)
+    width -= missing
+    marks = [Mark(x + width, 0, missing, 100, "missing", title)] if missing else []
     base = 100.0
     for status in UNVALID:
         if column.counts[status]:
@@ -224,9 +229,23 @@ def rate_chart(report: Report, *, tokens: bool) -> Chart | None:
             Tick(at, duration(report.active_s * at / 100), is_minor=at in (25, 75)) for at in (0, 25, 50, 75, 100)
         ),
         y_ticks=(Tick(0, "0"), Tick(50, compact(top / 2)), Tick(100, compact(top))),
-        lines=tuple(
-            Tick(100 * pause.active_s / report.active_s, f"paused {duration(pause.length_s)}")
-            for pause in report.pauses
-        ),
+        lines=_pause_lines(report),
         rows=tuple(rows),
     )
+
+
+def _label_start(at: float) -> float:
+    """Where the label of a line begins: it stands over the line, at the plot's ends beside it."""
+    return at if at < 30 else at - LABEL_WIDTH if at > 70 else at - LABEL_WIDTH / 2
+
+
+def _pause_lines(report: Report) -> tuple[Tick, ...]:
+    """A line for each pause; of those whose labels would run into each other, the longest keeps it."""
+    lines: list[Tick] = []
+    for pause in sorted(report.pauses, key=lambda pause: -pause.length_s):
+        at = 100 * pause.active_s / report.active_s
+        is_close = any(
+            abs(_label_start(at) - _label_start(line.at)) < LABEL_WIDTH for line in lines if not line.is_minor
+        )
+        lines.append(Tick(at, f"paused {duration(pause.length_s)}", is_minor=is_close))
+    return tuple(sorted(lines, key=lambda line: line.at))

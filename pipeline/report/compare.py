@@ -1,4 +1,4 @@
-"""How a value is compared with a known answer: dates as dates, numbers as `Decimal`, text folded.
+"""How a value is compared with a known answer: dates as dates, instants as instants, numbers as `Decimal`, text folded.
 
 Text is folded as in the SQuAD measure (Rajpurkar et al. 2016), without its dropping of articles.  Pure.
 """
@@ -124,6 +124,9 @@ def is_match(value: object, gold: object, kind: Kind, *, date_order: DateOrder =
             left, right = _as_number(value), _as_number(gold)
             return left is not None and left == right
         case "date":
+            moments = _moment(value), _moment(gold)
+            if None not in moments and any(isinstance(side, dt.datetime) for side in (value, gold)):
+                return moments[0] == moments[1]
             return bool(_as_dates(value, date_order) & _as_dates(gold, date_order))
         case "text":
             return fold_text(written(value)) == fold_text(written(gold))
@@ -138,6 +141,18 @@ def _as_number(value: object) -> Decimal | None:
     return read_number(written(value))
 
 
+def _moment(value: object) -> dt.datetime | None:
+    """The instant that a value is, or writes in ISO 8601; UTC where it has no offset, None where it has no time."""
+    if isinstance(value, str) and len(value.strip()) > len("2018-12-25"):
+        try:
+            value = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if not isinstance(value, dt.datetime):
+        return None
+    return value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
+
+
 def _as_dates(value: object, order: DateOrder) -> frozenset[dt.date]:
     if isinstance(value, dt.datetime):
         return frozenset({value.date()})
@@ -147,7 +162,9 @@ def _as_dates(value: object, order: DateOrder) -> frozenset[dt.date]:
 
 
 def written(value: object) -> str:
-    """A value as an answer would write it: text as it is, dates and times in ISO 8601."""
+    """A value as an answer would write it: text as it is, dates and times in ISO 8601, UTC as `Z` as in JSON."""
+    if isinstance(value, dt.datetime) and value.utcoffset() == dt.timedelta():
+        return f"{value.replace(tzinfo=None).isoformat()}Z"
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return value if isinstance(value, str) else str(value)

@@ -23,7 +23,8 @@ __all__ = ["page_environment", "render_html"]
 
 SHARDS_LISTED = 300
 """Shards in the page's whole table; report.json holds every one."""
-MISSING_LISTED = 50
+LINES_LISTED = 50
+"""Shards without a part, things that do not add up, and unreadable input objects on the page, of each."""
 
 
 def render_html(report: Report) -> str:
@@ -69,9 +70,13 @@ def _context(report: Report) -> dict[str, Any]:
         "token_rate_chart": charts.rate_chart(report, tokens=True),
         "worst": [report.shard(shard_id) for shard_id in report.worst_shards],
         "listed": _listed(report),
-        "missing_listed": report.missing[:MISSING_LISTED],
+        "lines_listed": LINES_LISTED,
         "facts": _facts(report),
-        "phases": [(phase, time_text.milliseconds(phase, report)) for phase in report.phases],
+        "phases": [
+            (phase, time_text.milliseconds(phase), time_text.measured_of(phase.documents, report))
+            for phase in report.phases
+        ],
+        "left_line": time_text.left_line(report),
         "engines_line": time_text.engines_line(report),
         "overlap": time_text.OVERLAP,
         "not_scored": list(not_scored(report.known_answers)),

@@ -126,7 +126,8 @@ class MissingShard(Value):
 
 
 class TokenTotals(Value):
-    """Sums over all parts, in tokens."""
+    """Sums over all parts, in tokens: of each document its prompt once, and the tokens that were kept.  What further
+    requests for it said again, as on an `escalate` ladder, is not among them."""
 
     prompt_tokens: Count = 0
     output_tokens: Count = 0
@@ -212,7 +213,8 @@ class EngineTime(Value):
 
 
 class FieldCount(Value):
-    """How many documents the budget bent in this field."""
+    """How many closed documents were bent in this field: by the budget, by the end put to a repetition, or by what a
+    cut-off generation lost."""
 
     field: str
     documents: Count

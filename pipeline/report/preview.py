@@ -71,7 +71,7 @@ def _entry(number: int, document: Document, outcome: Outcome) -> _Entry:
 
 def _notes(outcome: Outcome) -> Iterator[str]:
     if outcome.shaped_fields:
-        yield "shaped by the budget: " + ", ".join(outcome.shaped_fields)
+        yield "shaped: " + ", ".join(outcome.shaped_fields)
     if outcome.output_tokens is not None:
         budget = "" if outcome.budget_tokens is None else f" of {text.count(outcome.budget_tokens)}"
         yield f"{text.count(outcome.output_tokens)}{budget} tokens"

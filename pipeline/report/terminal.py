@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -15,12 +15,14 @@ from pipeline.core.document import Document
 from pipeline.core.outcome import Outcome, Status
 from pipeline.report.model import Report
 from pipeline.report.text import compact, count, duration, passed_columns, percent, plural, record_text, visible
-from pipeline.report.time_text import OVERLAP, engines_line, phase_lines
+from pipeline.report.time_text import OVERLAP, engines_line, left_line, phase_lines
 from pipeline.report.verdict import not_scored, verdict
 
 __all__ = ["STATUS_LOOKS", "records_beside_text", "report_lines"]
 
 BAR_CELLS = 60
+ALARMS = 10
+"""Lines of one kind of what is wrong."""
 TEXT_CHARS = 1500
 """Characters of a document, a record or a generation that a panel shows."""
 NARROW = 92
@@ -52,13 +54,17 @@ def report_lines(report: Report, *, worst: int = 3) -> RenderableType:
     ]
     if report.balance.documents_planned:
         lines += [Text(), _bar(report), _counts(report)]
-    lines += [Text(f"! {visible(problem)}", style="red") for problem in report.balance.problems[:10]]
-    lines += [
-        Text(f"! unreadable input {visible(entry.uri)}: {visible(entry.reason)}", style="red")
-        for entry in report.unreadable[:5]
-    ]
+    lines += _alarms(report.balance.problems)
+    lines += _alarms([f"unreadable input {entry.uri}: {entry.reason}" for entry in report.unreadable])
     lines += list(_facts(report, worst))
     return Group(*lines)
+
+
+def _alarms(said: Sequence[str]) -> Iterator[Text]:
+    for line in said[:ALARMS]:
+        yield Text(f"! {visible(line)}", style="red")
+    if len(said) > ALARMS:
+        yield Text(f"! and {count(len(said) - ALARMS)} more", style="red")
 
 
 def _parts(report: Report) -> list[tuple[str, int]]:
@@ -114,7 +120,8 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
         table.add_row("tokens", f"{compact(tokens.prompt_tokens)} in{hits}, {compact(tokens.output_tokens)} out")
     if report.active_s:
         rate = compact(report.balance.outcomes.documents / report.active_s)
-        table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second")
+        left = f"; {line}" if (line := left_line(report)) else ""
+        table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second{left}")
         table.add_row("engines", engines_line(report))
         table.add_row("a document", "; ".join(phase_lines(report)))
         table.add_row("", Text(OVERLAP, style="dim"))

@@ -88,7 +88,7 @@ def count(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """`1234567` as `1.23M`: three digits that mean something."""
+    """`1234567` as `1.23M`: three digits that mean something; two of what is less than a tenth, as `0.0042`."""
     for limit, scale, unit in ((9.995e8, 1e9, "B"), (9.995e5, 1e6, "M"), (9_999.5, 1e3, "k")):
         if value >= limit:
             scaled = value / scale
@@ -96,6 +96,8 @@ def compact(value: float) -> str:
             return (written.rstrip("0").rstrip(".") if "." in written else written) + unit
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
+    if value < 0.1:
+        return f"{value:.2g}"
     return f"{value:.{2 if value < 10 else 1}f}"
 
 
@@ -115,7 +117,7 @@ def percent(share: float | None) -> str:
 def duration(seconds: float) -> str:
     """Seconds as `820 ms`, `3.2 s`, `4 min 5 s`, `2 h 10 min` or `3 d 4 h`."""
     if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
+        return "0 s" if not seconds else "<1 ms" if seconds < 0.0005 else f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)

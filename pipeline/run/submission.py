@@ -83,7 +83,8 @@ class SubmissionLog:
         self.entries[ENTRY] = asdict(use)
 
     def ended(self, exit_code: int, reason: str | None) -> None:
-        """Says how it ended; a submission that was killed has no `ended_at`."""
+        """Says how it ended; a submission that was killed has no `ended_at`.  One that started no engine used none."""
+        self.entries.setdefault(ENTRY, asdict(EngineUse()))
         self.entries |= {"ended_at": _now(), "exit_code": exit_code, "reason": reason}
         self._write()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.report.html import render_html
+from pipeline.report.model import Balance, StatusCounts
 from tests.unit.report.runs import closed, effective_spec, lost, plan_of, report_of, valid
 from tests.unit.report.test_report_html import hostile_report
 
@@ -50,8 +51,10 @@ frame.onload = () => {{
     if (element.closest(".scroll, pre, svg, thead")) return false;
     return element.getBoundingClientRect().right > {width} + 1;
   }}).map((element) => element.outerHTML.slice(0, 120));
+  const spilt = [...page.querySelectorAll(".term")].filter((term) => term.scrollWidth > term.clientWidth + 1);
   document.getElementById("found").textContent = JSON.stringify({{
-    width: page.documentElement.scrollWidth, wide, sections: page.querySelectorAll("section").length,
+    width: page.documentElement.scrollWidth, wide, spilt: spilt.length,
+    sections: page.querySelectorAll("section").length,
     marks: page.querySelectorAll(".plot rect").length, scripts: page.scripts.length,
     size: parseFloat(getComputedStyle(page.body).fontSize),
   }});
@@ -78,8 +81,11 @@ def opened(page: str, width: int, folder: Path) -> tuple[dict[str, object], list
 def pages() -> dict[str, str]:
     plan = plan_of(*[4] * 40)
     rows = {position: [valid("a"), valid("b"), closed("c"), lost("d")] for position in range(38)}
+    usual = report_of(plan, rows, spec=effective_spec())
+    millions = StatusCounts(valid=7_700_000, closed=1_000_000, truncated=100_000, invalid=100_000, failed=1_000_000)
+    balance = Balance(documents_planned=10_000_000, outcomes=millions, documents_missing=100_000)
     return {
-        "usual": render_html(report_of(plan, rows, spec=effective_spec())),
+        "usual": render_html(usual.model_copy(update={"balance": balance})),
         "empty": render_html(report_of(plan_of(), {})),
         "hostile": render_html(hostile_report()),
     }
@@ -91,6 +97,7 @@ def test_the_page_loads_in_silence_and_fits(name: str, width: int, tmp_path: Pat
     found, console = opened(pages()[name], width, tmp_path)
     assert console == []
     assert found["wide"] == []
+    assert found["spilt"] == 0
     assert found["width"] == width
     assert found["sections"] == 7
     assert found["scripts"] == 0

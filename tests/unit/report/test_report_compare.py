@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.report.compare import fold_text, is_match, read_dates, read_number
+from pipeline.report.compare import fold_text, is_match, read_dates, read_number, written
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,29 @@ def test_typed_values_match_answers_written_as_text() -> None:
     assert is_match(9.1, Decimal("9.10"), "number")
     assert is_match(dt.date(2018, 12, 25), "25/12/2018", "date")
     assert is_match(dt.datetime(2018, 12, 25, 8), dt.date(2018, 12, 25), "date")
+
+
+@pytest.mark.parametrize(
+    ("gold", "is_same"),
+    [
+        (dt.datetime(2026, 1, 2, 23, 30, tzinfo=dt.UTC), True),
+        (dt.datetime(2026, 1, 2, 23, 30), True),
+        (dt.datetime(2026, 1, 2, 9), False),
+        ("2026-01-03T00:30:00+01:00", True),
+        ("2026-01-02T09:00:00Z", False),
+        ("2026-01-02", True),
+        (dt.date(2026, 1, 2), True),
+        ("2/1/2026 9:00", True),  # a time that is not ISO 8601 is not read
+        ("2026-01-03", False),
+    ],
+)
+def test_instants_of_one_day_are_not_the_same_where_the_answer_has_a_time_too(gold: object, is_same: bool) -> None:
+    assert is_match(dt.datetime(2026, 1, 2, 23, 30, tzinfo=dt.UTC), gold, "date") is is_same
+
+
+def test_an_instant_is_written_as_its_json_is() -> None:
+    assert written(dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)) == "2026-01-02T03:04:05Z"
+    assert written(dt.datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02T03:04:05"
 
 
 def test_two_unreadable_values_do_not_match_each_other() -> None:

@@ -113,6 +113,12 @@ def test_the_page_asks_for_nothing_from_anywhere(report: Report) -> None:
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
 
 
+def test_shares_by_cause_are_of_all_documents_as_those_by_status_are_while_a_run_goes_on() -> None:
+    page = page_of(report_of(plan_of(2, 2), {0: [valid("a"), lost("b")]}))
+    assert "25.0% of all documents are valid as they are, 50.0% have no outcome." in page.text
+    assert "the text is empty or white space 1 25.0%" in page.text
+
+
 def test_control_and_bidirectional_characters_are_spelled_out() -> None:
     report = report_of(plan_of(1), {0: [lost("a\x1b[31m\u202eb\x00")]})
     html = render_html(report)
@@ -193,13 +199,24 @@ def test_an_empty_run_says_so_in_every_section() -> None:
         "There was nothing to do",
         "No document has an outcome yet.",
         "No shard has a part yet.",
-        "No document reached an engine",
+        "No document has an outcome yet, so there are no tokens to count.",
         "No part says when it was worked on.",
-        "No document needs a look.",
         "No spec is stored",
         "No submission is recorded.",
     ):
         assert said in text
+
+
+def test_closed_records_are_not_said_to_need_no_look_and_what_cannot_be_read_not_to_be_empty() -> None:
+    closed_alone = page_of(report_of(plan_of(1), {0: [closed("a")]})).text
+    assert "Every document that has an outcome has a record." in closed_alone
+    assert "Fields bent in closed documents" in closed_alone
+    report = report_of(plan_of(1), {0: [lost("a", Status.TRUNCATED, Cause.RUNAWAY)]})
+    damaged = report.problems[0].model_copy(update={"detail": "the part is damaged"})
+    assert "Nothing was generated" not in page_of(report.model_copy(update={"problems": (damaged,)})).text
+    failed_alone = page_of(report_of(plan_of(1), {0: [lost("a")]})).text
+    assert "Nothing was generated" in failed_alone
+    assert "No document reached an engine" in failed_alone
 
 
 def test_a_wholly_valid_run_shows_no_empty_charts() -> None:
@@ -223,6 +240,19 @@ def test_a_run_of_many_shards_keeps_the_page_small() -> None:
     assert len(report.shards) == 3000
     assert len(html) < 700_000
     assert f"First {SHARDS_LISTED} shards; report.json has all 3,000" in html
+
+
+def test_thousands_of_unreadable_objects_and_damaged_parts_are_counted_and_the_first_ones_named() -> None:
+    report = report_of(plan_of(1), {0: [valid("a")]})
+    unreadable = tuple(UnreadableInput(uri=f"s3://docs/{i}", size_bytes=1, reason="x") for i in range(3000))
+    balance = report.balance.model_copy(update={"problems": tuple(f"part {i} is damaged" for i in range(2051))})
+    report = report.model_copy(update={"unreadable": unreadable, "balance": balance})
+    page = page_of(report)
+    assert len(render_html(report)) < 200_000
+    assert "part 49 is damaged" in page.text
+    assert "part 50 is damaged" not in page.text
+    assert "2,001 more are named in report.json." in page.text
+    assert "2,950 more are named in report.json." in page.text
 
 
 def test_scores_are_shown_with_where_they_differ() -> None:

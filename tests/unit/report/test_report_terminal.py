@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from pipeline.core.document import Document
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.report.documents import KnownAnswersUse
+from pipeline.report.html import render_html
 from pipeline.report.model import Submission
 from pipeline.report.terminal import BAR_CELLS, records_beside_text, report_lines
 from tests.unit.report.runs import closed, lost, plan_of, report_of, valid
@@ -33,6 +34,25 @@ def test_the_counts_are_those_of_the_report() -> None:
     assert ["█", "valid", "2", "50.0%"] in lines
     assert ["▓", "closed", "1", "25.0%", "budget", "1"] in lines
     assert ["=", "documents", "in", "4"] in lines
+
+
+def test_a_run_that_goes_on_says_how_long_the_rest_takes() -> None:
+    """Two of ten documents took a minute."""
+    plan = plan_of(2, 8)
+    report = report_of(plan, {0: [valid("a"), closed("b")]})
+    assert "0.033 documents a second; at this rate what is missing takes 4 min" in printed(report_lines(report))
+    assert "at this rate what is missing takes 4 min" in render_html(report)
+    whole = report_of(plan_of(1), {0: [valid("a")]})
+    assert "at this rate" not in printed(report_lines(whole)) + render_html(whole)
+    assert "at this rate" not in printed(report_lines(report_of(plan, {})))
+
+
+def test_of_many_things_that_are_wrong_the_first_are_named_and_the_rest_counted() -> None:
+    report = report_of(plan_of(1), {0: [valid("a")]})
+    balance = report.balance.model_copy(update={"problems": tuple(f"part {i} is damaged" for i in range(2010))})
+    shown = printed(report_lines(report.model_copy(update={"balance": balance})))
+    assert shown.count("is damaged") == 10
+    assert "! and 2,000 more" in shown
 
 
 @pytest.mark.parametrize("text", ["A text", None])

@@ -45,6 +45,7 @@ def test_only_none_is_0_percent_and_only_all_is_100(share: float | None, written
     ("seconds", "written"),
     [
         (0, "0 s"),
+        (0.0003, "<1 ms"),
         (0.82, "820 ms"),
         (0.9999, "1.0 s"),
         (59.99, "1 min"),
@@ -62,6 +63,8 @@ def test_a_duration_has_two_units_at_most(seconds: float, written: str) -> None:
     ("value", "written"),
     [
         (0, "0"),
+        (0.0042, "0.0042"),
+        (0.0999, "0.1"),
         (7.25, "7.25"),
         (96.87, "96.9"),
         (9999, "9,999"),

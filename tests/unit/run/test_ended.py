@@ -41,3 +41,12 @@ def test_a_report_that_cannot_be_written_stands_in_the_submissions_entry_with_th
     [entry] = (tmp_path / "run" / "_run" / "submissions").iterdir()
     written = json.loads(entry.read_text())
     assert (written["exit_code"], written["reason"]) == (3, result.error.message)
+
+
+def test_a_submission_with_nothing_to_do_is_not_one_whose_engines_are_unknown(tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path)
+    log = SubmissionLog(prepared.store, prepared.layout)
+    log.started(prepared.stored.plan.fingerprint, shards_pending=0)
+    result = _ended(prepared, log, None)
+    assert result.report is not None
+    assert result.report.engine.submissions_left_out == 0
