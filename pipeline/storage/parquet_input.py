@@ -59,7 +59,8 @@ def _column_of(metadata: pq.FileMetaData, name: str) -> int:
 def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[str, pa.DataType]:
     """The types that columns of this object have when passed through: as they are, but plain.
 
-    Dictionaries are decoded, and nanoseconds are cut to microseconds.  A column that holds nulls alone may have no
+    Dictionaries are decoded, extensions are what they are stored as, and nanoseconds are cut to microseconds, at any
+    depth.  A column that holds nulls alone may have no
     type of its own: it is null here, and strings where they are read.
     """
     with store.open_input(item.uri, etag=item.etag) as source:
@@ -198,11 +199,26 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if kind == pa.null() else _decoded_type(kind)
+
+
+def _decoded_type(kind: pa.DataType) -> pa.DataType:
+    """Without dictionaries, extensions, views and nanoseconds, also inside of lists, structures and maps."""
     if isinstance(kind, pa.DictionaryType):
-        return _plain(kind.value_type)
+        return _decoded_type(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
-    if kind == pa.string_view() or kind == pa.null():
+        return _decoded_type(kind.storage_type)
+    if isinstance(kind, pa.StructType):
+        return pa.struct([_decoded_field(field) for field in kind])
+    if isinstance(kind, pa.MapType):
+        return pa.map_(_decoded_type(kind.key_type), _decoded_type(kind.item_type))
+    if isinstance(kind, pa.ListType):
+        return pa.list_(_decoded_field(kind.value_field))
+    if isinstance(kind, pa.LargeListType):
+        return pa.large_list(_decoded_field(kind.value_field))
+    if isinstance(kind, pa.FixedSizeListType):
+        return pa.list_(_decoded_field(kind.value_field), kind.list_size)
+    if kind == pa.string_view():
         return pa.string()
     if kind == pa.binary_view():
         return pa.binary()
@@ -211,6 +227,10 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if kind == pa.time64("ns"):
         return pa.time64("us")
     return pa.duration("us") if kind == pa.duration("ns") else kind
+
+
+def _decoded_field(field: pa.Field[Any]) -> pa.Field[Any]:
+    return field.with_type(_decoded_type(field.type))
 
 
 def _documents(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
@@ -231,7 +251,7 @@ def _decoded(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Docu
             document_id=None if key is None else _text(key),
             text=None if text is None else _text(text),
             extra={**extra, **dict.fromkeys(beyond)},
-            note=f"{', '.join(beyond)}: beyond the years 1 to 9999, null here" if beyond else None,
+            note=f"{', '.join(beyond)}: beyond the years 1 to 9999, or no UTF-8; null here" if beyond else None,
         )
 
 
@@ -251,7 +271,8 @@ def _values(array: pa.Array[Any]) -> list[Any]:
 
 
 def _python_value(value: pa.Scalar[Any]) -> Any:
-    """Dates and times may lie where Python has none: a year of five digits, infinity."""
+    """Dates and times may lie where Python has none (a year of five digits, infinity), and text inside of a list or a
+    structure may be no UTF-8."""
     try:
         return value.as_py()
     except (OverflowError, ValueError):
