@@ -19,7 +19,7 @@ from pipeline.core.suggest import did_you_mean
 from pipeline.storage.damage import damage_means
 from pipeline.storage.store import ObjectInfo, Store
 
-__all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
+__all__ = ["RowGroupStream", "describe", "passed_types", "row_of", "too_large"]
 
 _BEYOND = object()
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -48,6 +48,14 @@ def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
         size_bytes=info.size_bytes,
         row_group_rows=tuple(group.num_rows for group in groups),
         row_group_bytes=tuple(group.column(text).total_uncompressed_size for group in groups),
+    )
+
+
+def too_large(name: str, text_bytes: int, limits: LimitsSpec) -> str:
+    """Why a row group is refused, `name` being its own."""
+    return (
+        f"{name} has {text_bytes} bytes of text, more than limits.row_group_bytes {limits.row_group_bytes}; raise it, "
+        "or write smaller row groups"
     )
 
 
@@ -135,11 +143,9 @@ class RowGroupStream:
         if index >= file.metadata.num_row_groups:
             raise UnreadableError(f"{self._name} does not exist")
         group = file.metadata.row_group(index)
-        if group.total_byte_size > limits.row_group_bytes:
-            raise UnreadableError(
-                f"{self._name} has {group.total_byte_size} bytes, more than limits.row_group_bytes "
-                f"{limits.row_group_bytes}; write it with smaller row groups"
-            )
+        text_bytes = group.column(_column_of(file.metadata, self._spec.text)).total_uncompressed_size
+        if text_bytes > limits.row_group_bytes:
+            raise UnreadableError(too_large(self._name, text_bytes, limits))
         row_bytes = max(1, group.total_byte_size // max(1, group.num_rows))
         return file.iter_batches(
             batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes)),
