@@ -17,6 +17,7 @@ from pipeline.core.errors import UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage.damage import damage_means
+from pipeline.storage.nested import with_leaves
 from pipeline.storage.store import ObjectInfo, Store
 
 __all__ = ["RowGroupStream", "describe", "passed_types", "row_of", "too_large"]
@@ -205,25 +206,15 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if kind == pa.null() else _decoded_type(kind)
-
-
-def _decoded_type(kind: pa.DataType) -> pa.DataType:
     """Without dictionaries, extensions, views and nanoseconds, also inside of lists, structures and maps."""
+    return pa.string() if kind == pa.null() else with_leaves(kind, _plain_leaf)
+
+
+def _plain_leaf(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.DictionaryType):
-        return _decoded_type(kind.value_type)
+        return with_leaves(kind.value_type, _plain_leaf)
     if isinstance(kind, pa.BaseExtensionType):
-        return _decoded_type(kind.storage_type)
-    if isinstance(kind, pa.StructType):
-        return pa.struct([_decoded_field(field) for field in kind])
-    if isinstance(kind, pa.MapType):
-        return pa.map_(_decoded_type(kind.key_type), _decoded_type(kind.item_type))
-    if isinstance(kind, pa.ListType):
-        return pa.list_(_decoded_field(kind.value_field))
-    if isinstance(kind, pa.LargeListType):
-        return pa.large_list(_decoded_field(kind.value_field))
-    if isinstance(kind, pa.FixedSizeListType):
-        return pa.list_(_decoded_field(kind.value_field), kind.list_size)
+        return with_leaves(kind.storage_type, _plain_leaf)
     if kind == pa.string_view():
         return pa.string()
     if kind == pa.binary_view():
@@ -233,10 +224,6 @@ def _decoded_type(kind: pa.DataType) -> pa.DataType:
     if kind == pa.time64("ns"):
         return pa.time64("us")
     return pa.duration("us") if kind == pa.duration("ns") else kind
-
-
-def _decoded_field(field: pa.Field[Any]) -> pa.Field[Any]:
-    return field.with_type(_decoded_type(field.type))
 
 
 def _documents(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Document]:
