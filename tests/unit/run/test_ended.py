@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipeline.core.errors import StorageError
+from pipeline.core.errors import StorageError, VerificationError
 from pipeline.core.spec import parse_spec
-from pipeline.run.job import _ended
+from pipeline.run.job import _ended, run
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.submission import SubmissionLog
+from pipeline.run.verify import verify
 
 
 def _prepared(folder: Path) -> Prepared:
@@ -41,3 +42,17 @@ def test_a_report_that_cannot_be_written_stands_in_the_submissions_entry_with_th
     [entry] = (tmp_path / "run" / "_run" / "submissions").iterdir()
     written = json.loads(entry.read_text())
     assert (written["exit_code"], written["reason"]) == (3, result.error.message)
+
+
+def test_a_run_with_a_damaged_part_says_what_to_do(tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path)
+    [shard] = prepared.stored.plan.shards
+    part = Path(prepared.layout.part(shard.shard_id))
+    part.parent.mkdir()
+    part.write_bytes(b"PAR1 cut short")
+    result = run(prepared.job.spec, base=tmp_path)
+    assert result.exit_code == 1
+    assert isinstance(result.error, VerificationError)
+    assert "verify" in result.error.message
+    assert "remove them, and submit again" in result.error.message
+    assert part.name in verify(str(tmp_path / "run"), prepared.job.spec.s3).wrong[0]
