@@ -53,7 +53,7 @@ def read_records(
     if status is None:
         return dataset
     wanted = [Status(name).value for name in ([status] if isinstance(status, str) else status)]
-    return dataset.filter(pc.field("_status").isin(wanted))
+    return dataset.filter(pc.field("_status").isin(pa.array(wanted, pa.string())))
 
 
 def batches_of(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

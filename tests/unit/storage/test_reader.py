@@ -56,6 +56,7 @@ def _check(prefix: str) -> None:
     assert read_records(prefix, "failed").to_table()["_document_id"].to_pylist() == ["c", "c"]
     assert read_records(prefix, ["valid", Status.FAILED]).count_rows() == 3
     assert read_records(prefix, None).count_rows() == 4
+    assert read_records(prefix, ()).count_rows() == 0
     assert read_records(prefix).schema.equals(SCHEMA)
     assert read_records(prefix).to_table(columns=["title"]).column_names == ["title"]
 
