@@ -233,7 +233,7 @@ class LimitsSpec(Section):
     document_bytes: PositiveInt = 16 * 1024 * 1024
     """A document with more bytes of text is `failed(too_long)` before it is tokenised."""
     row_group_bytes: PositiveInt = 2 * 1024**3
-    """A row group with more uncompressed bytes is refused by name before it is read."""
+    """A row group with more bytes of text, uncompressed, is refused by name before the run."""
 
 
 class OutputSpec(Section):

@@ -100,8 +100,9 @@ class Dispatcher:
         return tuple(self._held.workers[worker_id].running)
 
     def failures_in_a_row(self, worker_id: str) -> int:
-        """Attempts that failed on a worker since its last success."""
-        return self._held.workers[worker_id].failures_in_a_row
+        """Attempts that failed on a worker since its last success; 0 of one that is gone."""
+        worker = self._held.workers.get(worker_id)
+        return 0 if worker is None else worker.failures_in_a_row
 
     def add_worker(self, worker_id: str) -> None:
         """A worker is ready for work."""

@@ -136,8 +136,12 @@ class Driver:
                 self._log("started", assignment.task.task_id, assignment.worker_id, f"attempt={assignment.attempt}")
             for worker_id in self._dispatcher.unneeded():
                 self._dismiss(worker_id)
-            for event in self._cluster.wait(self._patience_s()):
+            events = self._cluster.wait(self._patience_s())
+            for event in events:
                 self._handle(event)
+            # When all of them are heard: one that is replaced may have said more than that it failed.
+            for worker_id in dict.fromkeys(event.worker_id for event in events if isinstance(event, Failed)):
+                self._replace_failing(worker_id)
             self._report("extract")
         self._report("extract", is_last=True)
 
@@ -224,7 +228,7 @@ class Driver:
         )
 
     def _failed(self, event: Failed) -> None:
-        """Retries, unless the store gave out; replaces the worker where it fails again and again."""
+        """Retries, unless the store gave out."""
         logger.warning(
             "run=%s shard=%s worker=%s failed error=%s", self._run, event.task_id, event.worker_id, event.error
         )
@@ -233,12 +237,15 @@ class Driver:
             root_id in self._dispatcher.given_up or not event.error.retryable
         ):
             raise event.error
-        if self._fleet.must_replace(self._dispatcher.failures_in_a_row(event.worker_id)):
-            self._cluster.kill(event.worker_id)
-            self._dispatcher.released(event.worker_id)
+
+    def _replace_failing(self, worker_id: str) -> None:
+        """Ends a worker that fails again and again, for another to come."""
+        if self._fleet.must_replace(self._dispatcher.failures_in_a_row(worker_id)):
+            self._cluster.kill(worker_id)
+            self._dispatcher.released(worker_id)
             self._fleet.retired()
             self._last.unplaced = None
-            logger.warning("run=%s worker=%s replaced: its attempts fail", self._run, event.worker_id)
+            logger.warning("run=%s worker=%s replaced: its attempts fail", self._run, worker_id)
 
     def _dismiss(self, worker_id: str) -> None:
         """Gives back what a worker holds of the cluster, while others finish."""

@@ -248,7 +248,10 @@ def _ended(prepared: Prepared, log: SubmissionLog, error: RecordmillError | None
             report = build_report(prepared.store, prepared.layout, plan, shown=shown)
             write_report(prepared.store, prepared.layout, report)
             if error is None and not report.is_complete:
-                error = VerificationError(f"{prefix}: the parts do not add up; `recordmill verify {prefix}` says where")
+                error = VerificationError(
+                    f"{prefix}: the parts do not add up; `recordmill verify {prefix}` names those that do not hold: "
+                    "remove them, and submit again"
+                )
                 exit_code = error.exit_code
                 log.ended(exit_code, error.message)
     except StorageError as raised:

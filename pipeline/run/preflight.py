@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ from pipeline.run.plan import StoredPlan, etags_of, load_plan, make_shards
 from pipeline.run.record import load_record
 from pipeline.run.rerun import select_rows
 from pipeline.storage.arrow import record_schema
-from pipeline.storage.documents import list_input, list_objects
+from pipeline.storage.documents import format_of, list_input, list_objects
 from pipeline.storage.input_columns import check_columns, passed_columns
 from pipeline.storage.layout import RunLayout
+from pipeline.storage.parquet_input import too_large
 from pipeline.storage.store import Store, open_store, probe
 
 __all__ = ["Job", "Prepared", "input_objects", "prepare", "prepare_job"]
@@ -194,7 +195,7 @@ def input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
     """The input's objects with their row groups, those that cannot be read among them.
 
     Raises:
-        InputError: there are none, none can be read, or none has the columns asked for.
+        InputError: there are none, none can be read or has the columns asked for, or a row group is too large.
     """
     objects = list_input(source, spec.input)
     where = ", ".join(spec.input.uris)
@@ -208,8 +209,18 @@ def input_objects(source: Store, spec: JobSpec) -> tuple[InputObject, ...]:
     for item in objects:
         if item.unreadable is not None:
             logger.warning("an input object is left out: %s", item.unreadable)
+    _check_row_groups(readable, spec)
     check_columns(source, tuple(readable), spec.input)
     return objects
+
+
+def _check_row_groups(objects: Sequence[InputObject], spec: JobSpec) -> None:
+    """What a reader would refuse is known from the footers: a run would fail each of its documents."""
+    limits = spec.limits
+    for item in objects:
+        size, index = max(((size, index) for index, size in enumerate(item.row_group_bytes)), default=(0, 0))
+        if size > limits.row_group_bytes and format_of(item.uri, spec.input) == "parquet":
+            raise InputError(too_large(f"row group {index} of {item.uri}", size, limits))
 
 
 def _new_plan(source: Store, spec: JobSpec, identity: Identity) -> StoredPlan:

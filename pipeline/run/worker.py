@@ -20,7 +20,10 @@ from typing import Any
 
 from ray.util import get_node_ip_address
 
-from pipeline.core.errors import EngineDeadError, EngineError, RecordImportError, RecordmillError
+from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, RecordImportError, RecordmillError
+from pipeline.core.globs import glob_root, is_glob
+from pipeline.core.sections import local_path
+from pipeline.core.spec import JobSpec
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer
 from pipeline.engine.shared_guide import shared_guide_file
@@ -37,7 +40,7 @@ from pipeline.run.record import import_first, load_record
 from pipeline.run.task import Task
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout
-from pipeline.storage.store import open_store
+from pipeline.storage.store import Store, open_store
 
 __all__ = ["Worker"]
 
@@ -84,6 +87,8 @@ class Worker:
                 f"record {spec.record!r} on {get_node_ip_address()} is not the class that the driver has imported: its "
                 f"JSON Schema is another; it comes from {sys.modules[record.__module__].__file__}"
             )
+        source, store = open_store(spec.input.uris[0], spec.s3), open_store(spec.output.uri, spec.s3)
+        _check_places(store, spec)
         paths: dict[str, str] = {}
         guide = None
         if setup.guide_fingerprint is not None:
@@ -92,7 +97,6 @@ class Worker:
             guide = Guide.load(path)
         engine = MeteredEngine(await setup.factory(EngineContext(spec, paths)), spec.name)
         prompts = PromptBuilder(load_tokenizer(spec.model), spec.prompt, setup.template, schema)
-        source, store = open_store(spec.input.uris[0], spec.s3), open_store(spec.output.uri, spec.s3)
         extractor = Extractor(
             spec, record, engine, guidance_of(spec, guide, schema), prompts, ThreadPoolExecutor(1, "tokenise")
         )
@@ -177,3 +181,27 @@ class Worker:
             except (TimeoutError, EngineError) as error:
                 logger.warning("the engine did not close: %s", error)
         sys.stderr.flush()
+
+
+def _check_places(store: Store, spec: JobSpec) -> None:
+    """Whether input and output are here what they are to the driver.
+
+    A machine with files of its own would fail every document that it does not find, and keep the parts that it writes.
+
+    Raises:
+        ClusterError: they are not.
+    """
+    missing = next((uri for uri in spec.input.uris if not _is_here(uri)), None)
+    if missing is None and store.head(RunLayout(spec.output.uri).plan) is None:
+        missing = spec.output.uri
+    if missing is not None:
+        raise ClusterError(
+            f"{missing} on {get_node_ip_address()} is not what it is on the driver's machine: input and output have to "
+            "be on S3, or at the same shared path on every machine"
+        )
+
+
+def _is_here(uri: str) -> bool:
+    """Whether the folder or file that an input's URI begins with exists; S3 is the same from everywhere."""
+    path = os.path.dirname(glob_root(uri)) if is_glob(uri) else uri
+    return uri.startswith("s3://") or os.path.exists(local_path(path))

@@ -12,10 +12,12 @@ import pyarrow.dataset as ds
 from pipeline.core.errors import InputError, SpecError, StorageError
 from pipeline.core.sections import S3Spec
 from pipeline.storage.export import exported_schema
+from pipeline.storage.nested import with_leaves
 from pipeline.storage.reader import batches_of
 
 __all__ = ["append_to_delta"]
 
+_MOST_DIGITS = 38
 _APPENDED = {False: 1, True: 2}
 """The version of a run's transaction, without audit columns and with them: one name, so that no table takes both."""
 
@@ -27,7 +29,7 @@ def append_to_delta(
 
     The transaction carries the run's name as its application id (Delta protocol, "Application transactions"), so that
     of several attempts, also at the same time, one is applied.  Delta has no type for times of day and durations: they
-    become text and microseconds.
+    become text and microseconds; instants are in UTC.
 
     Args:
         dataset: from `read_records`; memory stays that of a few batches.
@@ -99,7 +101,9 @@ class _Counted:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in batches_of(self._dataset, self._schema.names):
             columns: list[Any] = [
-                column if column.type.equals(field.type) else pc.cast(column, field.type)
+                column
+                if column.type.equals(field.type)
+                else pc.cast(pc.cast(column, _in_microseconds(column.type)), field.type)
                 for column, field in zip(batch.columns, self._schema, strict=True)
             ]
             self.rows += batch.num_rows
@@ -107,19 +111,27 @@ class _Counted:
 
 
 def _delta_type(name: str, kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_time(kind):
-        return pa.string()
-    if pa.types.is_duration(kind):
-        return pa.int64()
-    if isinstance(kind, pa.StructType):
-        return pa.struct([pa.field(field.name, _delta_type(name, field.type)) for field in kind])
-    if isinstance(kind, pa.ListType):
-        return pa.list_(pa.field("element", _delta_type(name, kind.value_type)))
-    if isinstance(kind, pa.MapType):
-        return pa.map_(kind.key_type, _delta_type(name, kind.item_type))
-    if pa.types.is_unsigned_integer(kind):
-        raise SpecError(f"column {name!r} is {kind}, for which Delta has no type; leave it out of input.columns")
-    return kind
+    def leaf(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_time(kind):
+            return pa.string()
+        if pa.types.is_duration(kind):
+            return pa.int64()
+        if pa.types.is_timestamp(kind):
+            # An instant is an instant in any zone; Delta knows UTC alone.
+            return pa.timestamp("us", None if kind.tz is None else "UTC")
+        if pa.types.is_float16(kind):
+            return pa.float32()
+        if pa.types.is_decimal(kind) and kind.precision <= _MOST_DIGITS:
+            return pa.decimal128(kind.precision, kind.scale)
+        if pa.types.is_unsigned_integer(kind) or pa.types.is_decimal(kind):
+            raise SpecError(f"column {name!r} is {kind}, for which Delta has no type; leave it out of input.columns")
+        return kind
+
+    return with_leaves(kind, leaf)
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    return with_leaves(kind, lambda kind: pa.duration("us") if pa.types.is_duration(kind) else kind)
 
 
 def _options(s3: S3Spec) -> dict[str, str]:

@@ -72,7 +72,7 @@ class LocalStore:
             if info.etag != etag:
                 raise UnreadableError(f"{uri} has changed since the run was planned")
         with _mapped("open", uri):
-            return cast(BinaryIO, _Input(path))
+            return cast(BinaryIO, _Input(path, etag))
 
     def put_if_absent(self, uri: str, data: bytes, *, attempt: str) -> bool:
         path = _path(uri)
@@ -101,19 +101,33 @@ class LocalStore:
 
 
 class _Input(io.FileIO):
-    """A file whose reads raise our errors: what the disk or the mount did is no damage of the file."""
+    """A file whose reads raise our errors: what the disk or the mount did is no damage of the file.
+
+    With an `etag`, what was read is given only while the file has it: it may be written over while it is open.
+    """
+
+    def __init__(self, path: str, etag: str | None) -> None:
+        super().__init__(path)
+        self._etag = etag
 
     def read(self, size: int | None = -1, /) -> bytes:
-        with _mapped("read", str(self.name)):
+        with self._reading():
             return super().read(-1 if size is None else size)
 
     def readall(self) -> bytes:
-        with _mapped("read", str(self.name)):
+        with self._reading():
             return super().readall()
 
     def readinto(self, buffer: Any, /) -> int:
-        with _mapped("read", str(self.name)):
+        with self._reading():
             return super().readinto(buffer)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with _mapped("read", str(self.name)):
+            yield
+            if self._etag is not None and _etag(os.fstat(self.fileno())) != self._etag:
+                raise UnreadableError(f"{self.name} has changed while it was read")
 
 
 @contextmanager
@@ -214,4 +228,8 @@ def _without_doubles(found: list[str]) -> list[str]:
 
 def _info(path: str) -> ObjectInfo:
     status = os.stat(path)
-    return ObjectInfo(uri=path, size_bytes=status.st_size, etag=f"{status.st_mtime_ns:x}-{status.st_size:x}")
+    return ObjectInfo(uri=path, size_bytes=status.st_size, etag=_etag(status))
+
+
+def _etag(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns:x}-{status.st_size:x}"

@@ -17,9 +17,10 @@ from pipeline.core.errors import UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.core.suggest import did_you_mean
 from pipeline.storage.damage import damage_means
+from pipeline.storage.nested import with_leaves
 from pipeline.storage.store import ObjectInfo, Store
 
-__all__ = ["RowGroupStream", "describe", "passed_types", "row_of"]
+__all__ = ["RowGroupStream", "describe", "passed_types", "row_of", "too_large"]
 
 _BEYOND = object()
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -51,6 +52,14 @@ def describe(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
     )
 
 
+def too_large(name: str, text_bytes: int, limits: LimitsSpec) -> str:
+    """Why a row group is refused, `name` being its own."""
+    return (
+        f"{name} has {text_bytes} bytes of text, more than limits.row_group_bytes {limits.row_group_bytes}; raise it, "
+        "or write smaller row groups"
+    )
+
+
 def _column_of(metadata: pq.FileMetaData, name: str) -> int:
     """Where a plain column stands among all, nested ones counted by their leaves."""
     return next(index for index in range(metadata.num_columns) if metadata.schema.column(index).path == name)
@@ -59,7 +68,8 @@ def _column_of(metadata: pq.FileMetaData, name: str) -> int:
 def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[str, pa.DataType]:
     """The types that columns of this object have when passed through: as they are, but plain.
 
-    Dictionaries are decoded, and nanoseconds are cut to microseconds.  A column that holds nulls alone may have no
+    Dictionaries are decoded, extensions are what they are stored as, and nanoseconds are cut to microseconds, at any
+    depth.  A column that holds nulls alone may have no
     type of its own: it is null here, and strings where they are read.
     """
     with store.open_input(item.uri, etag=item.etag) as source:
@@ -134,11 +144,9 @@ class RowGroupStream:
         if index >= file.metadata.num_row_groups:
             raise UnreadableError(f"{self._name} does not exist")
         group = file.metadata.row_group(index)
-        if group.total_byte_size > limits.row_group_bytes:
-            raise UnreadableError(
-                f"{self._name} has {group.total_byte_size} bytes, more than limits.row_group_bytes "
-                f"{limits.row_group_bytes}; write it with smaller row groups"
-            )
+        text_bytes = group.column(_column_of(file.metadata, self._spec.text)).total_uncompressed_size
+        if text_bytes > limits.row_group_bytes:
+            raise UnreadableError(too_large(self._name, text_bytes, limits))
         row_bytes = max(1, group.total_byte_size // max(1, group.num_rows))
         return file.iter_batches(
             batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes)),
@@ -198,11 +206,16 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    """Without dictionaries, extensions, views and nanoseconds, also inside of lists, structures and maps."""
+    return pa.string() if kind == pa.null() else with_leaves(kind, _plain_leaf)
+
+
+def _plain_leaf(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.DictionaryType):
-        return _plain(kind.value_type)
+        return with_leaves(kind.value_type, _plain_leaf)
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
-    if kind == pa.string_view() or kind == pa.null():
+        return with_leaves(kind.storage_type, _plain_leaf)
+    if kind == pa.string_view():
         return pa.string()
     if kind == pa.binary_view():
         return pa.binary()
@@ -231,7 +244,7 @@ def _decoded(batch: pa.RecordBatch, spec: InputSpec, name: str) -> Iterator[Docu
             document_id=None if key is None else _text(key),
             text=None if text is None else _text(text),
             extra={**extra, **dict.fromkeys(beyond)},
-            note=f"{', '.join(beyond)}: beyond the years 1 to 9999, null here" if beyond else None,
+            note=f"{', '.join(beyond)}: beyond the years 1 to 9999, or no UTF-8; null here" if beyond else None,
         )
 
 
@@ -251,7 +264,8 @@ def _values(array: pa.Array[Any]) -> list[Any]:
 
 
 def _python_value(value: pa.Scalar[Any]) -> Any:
-    """Dates and times may lie where Python has none: a year of five digits, infinity."""
+    """Dates and times may lie where Python has none (a year of five digits, infinity), and text inside of a list or a
+    structure may be no UTF-8."""
     try:
         return value.as_py()
     except (OverflowError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,13 +45,15 @@ def read_records(
     options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     parquet = ds.ParquetFileFormat(default_fragment_scan_options=options)
     paths, filesystem = [store.path(part) for part in parts], store.filesystem()
-    # The first part may be of an earlier version than the others: its audit columns are not everyone's.
-    schema = with_audit_fields(parquet.inspect(paths[0], filesystem=filesystem))
+    with _part_errors():
+        first = parquet.inspect(paths[0], filesystem=filesystem)
+    # It may be of an earlier version than the others: its audit columns are not everyone's.
+    schema = with_audit_fields(first)
     dataset = ds.dataset(paths, schema=schema, filesystem=filesystem, format=parquet)
     if status is None:
         return dataset
     wanted = [Status(name).value for name in ([status] if isinstance(status, str) else status)]
-    return dataset.filter(pc.field("_status").isin(wanted))
+    return dataset.filter(pc.field("_status").isin(pa.array(wanted, pa.string())))
 
 
 def batches_of(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -59,8 +62,14 @@ def batches_of(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.Recor
     Raises:
         StorageError: a part cannot be read, or is damaged.
     """
-    try:
+    with _part_errors():
         yield from dataset.to_batches(columns=list(columns))
+
+
+@contextmanager
+def _part_errors() -> Iterator[None]:
+    try:
+        yield
     except (OSError, pa.ArrowException) as error:
         raise StorageError(
             f"a part of the run cannot be read: {str(error).splitlines()[0]}; `recordmill verify` says what is damaged"

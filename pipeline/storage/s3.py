@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, Never, TypeVar
+from typing import Any, BinaryIO, Never, TypeVar
 
+import pyarrow as pa
+import pyarrow.fs
 from s3fs import S3FileSystem
 
 from pipeline.core.errors import StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
@@ -23,9 +25,6 @@ from pipeline.core.sections import S3Spec
 from pipeline.storage.ranged import ranged_input
 from pipeline.storage.s3_faults import FOREIGN, Fault, classify, response_of
 from pipeline.storage.store import ObjectInfo
-
-if TYPE_CHECKING:
-    import pyarrow.fs
 
 __all__ = ["Patience", "S3Store"]
 
@@ -170,11 +169,7 @@ class S3Store:
         return answer
 
     def filesystem(self) -> pyarrow.fs.FileSystem:
-        from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-        # One of its own, with the library's retries: Arrow calls it without us.
-        handler: Any = FSSpecHandler
-        return PyFileSystem(handler(_file_system(self._spec)))
+        return pyarrow.fs.PyFileSystem(_ArrowHandler(self))
 
     def path(self, uri: str) -> str:
         return "/".join(_split(uri))
@@ -217,6 +212,28 @@ class S3Store:
                 raise StorageError(f"{message}; {endpoint} has never answered") from error
             case Fault.AGAIN | Fault.OTHER:
                 raise StorageError(message) from error
+
+
+_Handler: Any = pyarrow.fs.FSSpecHandler
+
+
+class _ArrowHandler(_Handler):  # type: ignore[misc]
+    """Opens objects for Arrow as the store does, with its retries and its errors; for all else it is s3fs."""
+
+    def __init__(self, store: S3Store) -> None:
+        super().__init__(store._fs)
+        self._store = store
+
+    def __reduce__(self) -> tuple[Callable[..., _ArrowHandler], tuple[S3Spec, Patience]]:
+        return _handler_of, (self._store._spec, self._store._patience)
+
+    def open_input_file(self, path: str) -> pa.PythonFile:
+        source: Any = self._store.open_input(f"s3://{path}")
+        return pa.PythonFile(source, mode="r")
+
+
+def _handler_of(s3: S3Spec, patience: Patience) -> _ArrowHandler:
+    return _ArrowHandler(S3Store(s3, patience=patience))
 
 
 def _file_system(s3: S3Spec) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from demo.s3 import S3Server
@@ -109,6 +113,24 @@ def test_a_fault_without_end_is_one_clear_retryable_error(proxy: FaultProxy, sto
         store.put_if_absent(prefix + "part", b"ours", attempt="one")
     assert caught.value.retryable
     assert len(proxy.log) > 2
+
+
+@pytest.mark.parametrize("fault", ["reset_before", "truncate"])
+def test_what_arrow_reads_survives_it_and_ends_in_our_error(
+    proxy: FaultProxy, direct: S3Store, prefix: str, fault
+) -> None:
+    """Fails when Arrow is given the library's own file system, whose errors are of several kinds."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"a": [1, 2]}), sink)
+    direct.put(prefix + "a.parquet", sink.getvalue().to_pybytes())
+    store = S3Store(S3Spec(endpoint_url=proxy.endpoint_url), patience=Patience(first_s=1, total_s=1))
+    filesystem = pickle.loads(pickle.dumps(store.filesystem()))
+    dataset = ds.dataset([store.path(prefix + "a.parquet")], filesystem=filesystem, schema=pa.schema({"a": pa.int64()}))
+    proxy.add(fault, "GET", count=1)
+    assert dataset.to_table()["a"].to_pylist() == [1, 2]
+    proxy.add(fault, "GET", count=None)
+    with pytest.raises(StorageError, match="cannot read s3://"):
+        dataset.to_table()
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])

@@ -141,7 +141,10 @@ class SimulatedCluster:
             return []
         self.now, _, worker_id, happen = heapq.heappop(self.events)
         if worker_id in self.queues:
-            return [happen()]
+            happened = [happen()]
+            while self.events and self.events[0][0] == self.now and self.events[0][2] == worker_id in self.queues:
+                happened.append(heapq.heappop(self.events)[3]())
+            return happened
         event = self.refused.pop(worker_id, None)
         return [] if event is None else [event]
 

@@ -198,9 +198,11 @@ def test_in_an_outage_every_shard_fails_once_before_any_fails_again() -> None:
     assert failed == list(shards)
 
 
-def test_a_worker_that_fails_while_others_work_is_replaced() -> None:
+@pytest.mark.parametrize("row_s", [0.01, 0.0])
+def test_a_worker_that_fails_while_others_work_is_replaced(row_s: float) -> None:
+    """With no time between them, both of its tasks are heard of at once, the second when the first has ended it."""
     ledger = _ledger(*([5] * 40))
-    cluster = SimulatedCluster(2, Faults(bad_workers=frozenset({"w0"})))
+    cluster = SimulatedCluster(2, Faults(bad_workers=frozenset({"w0"})), row_s=row_s)
     simulate(ledger, cluster, engines=2, attempts=10).driver.run()
     assert ledger.is_complete
     assert len(cluster.started) == 3

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipeline.core.errors import StorageError
+from pipeline.core.errors import StorageError, VerificationError
 from pipeline.core.spec import parse_spec
-from pipeline.run.job import _ended
+from pipeline.run.job import _ended, run
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 from pipeline.run.submission import SubmissionLog
+from pipeline.run.verify import verify
 
 
 def _prepared(folder: Path) -> Prepared:
@@ -50,3 +51,17 @@ def test_a_submission_with_nothing_to_do_is_not_one_whose_engines_are_unknown(tm
     result = _ended(prepared, log, None)
     assert result.report is not None
     assert result.report.engine.submissions_left_out == 0
+
+
+def test_a_run_with_a_damaged_part_says_what_to_do(tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path)
+    [shard] = prepared.stored.plan.shards
+    part = Path(prepared.layout.part(shard.shard_id))
+    part.parent.mkdir()
+    part.write_bytes(b"PAR1 cut short")
+    result = run(prepared.job.spec, base=tmp_path)
+    assert result.exit_code == 1
+    assert isinstance(result.error, VerificationError)
+    assert "verify" in result.error.message
+    assert "remove them, and submit again" in result.error.message
+    assert part.name in verify(str(tmp_path / "run"), prepared.job.spec.s3).wrong[0]

@@ -160,6 +160,19 @@ def test_one_object_that_cannot_be_read_stops_nothing_and_is_kept_by_name(folder
     assert [item.uri.rpartition("/")[2] for item in plan.objects if item.unreadable] == ["bad.parquet"]
 
 
+def test_a_row_group_with_too_much_text_is_named_before_the_run(folder: Path) -> None:
+    """Fails when columns that nobody reads count, or when each of its documents would fail in the run."""
+    [item] = prepare(_spec(folder), folder).stored.plan.objects
+    table = pq.read_table(item.uri).append_column("image", pa.array([b"i" * 5000] * 2))
+    pq.write_table(table, item.uri, compression="none")
+    [size] = prepare(_spec(folder), folder).stored.plan.objects[0].row_group_bytes
+    assert prepare(_spec(folder, limits={"row_group_bytes": size}), folder).stored.plan.rows == 2
+    words = (
+        rf"row group 0 of {item.uri} has {size} bytes of text, more than limits\.row_group_bytes {size - 1}; raise it"
+    )
+    _refused(folder, InputError, words, limits={"row_group_bytes": size - 1})
+
+
 def test_an_output_that_may_not_be_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = os.makedirs
 

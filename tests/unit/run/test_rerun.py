@@ -122,6 +122,7 @@ def test_the_plan_holds_the_very_rows_though_all_ids_are_alike(parent: JobSpec, 
 async def test_its_worker_takes_ids_that_were_in_several_shards_for_no_doubles(parent: JobSpec, tmp_path: Path) -> None:
     """Fails when the worker does not tell `rows_of` that it works on a rerun."""
     prepared = prepare(child_of(parent, tmp_path), tmp_path)
+    write_plan(prepared.store, prepared.layout, prepared.stored, attempt="a")
     spec, guide = prepared.job.spec, prepared.job.guide
     assert guide is not None
     worker = Worker(

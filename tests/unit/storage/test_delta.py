@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pipeline.core.sections import S3Spec
 from pipeline.storage.delta import append_to_delta
 
 ITEM = pa.struct([("name", pa.string()), ("took", pa.duration("us"))])
+_PASSED = pa.struct([("took", pa.duration("s")), ("at", pa.timestamp("us", "+05:30"))])
 
 
 def _rows(*ids: str) -> ds.Dataset:
@@ -82,6 +83,22 @@ def test_a_table_on_s3_takes_a_run_once(s3_bucket: str, s3_server: S3Server) -> 
     assert append_to_delta(_rows("a", "b"), table, s3, source="run 1") is None
     found = _read(table, {"endpoint_url": s3_server.endpoint_url, "allow_http": "true"})
     assert [row["_document_id"] for row in found] == ["a", "b"]
+
+
+def test_passed_columns_of_types_that_delta_lacks_come_as_those_it_has(tmp_path: Path) -> None:
+    """Fails when a zone that is not UTC ends the export, or when milliseconds are taken for microseconds."""
+    table, at = str(tmp_path / "table"), datetime(2026, 11, 1, 12, tzinfo=UTC)
+    passed = {
+        "at": pa.array([at], pa.timestamp("ms", "Europe/Berlin")),
+        "took": pa.array([timedelta(seconds=2)], pa.duration("ms")),
+        "each": pa.array([[{"took": timedelta(seconds=2), "at": at}]], pa.large_list(_PASSED)),
+        "total": pa.array([Decimal("9.50")], pa.decimal32(5, 2)),
+        "share": pa.array([0.5], pa.float16()),
+    }
+    append_to_delta(ds.dataset(pa.table({"_document_id": ["a"], **passed})), table, S3Spec(), source="run 1")
+    took = 2_000_000
+    expected = {"at": at, "took": took, "each": [{"took": took, "at": at}], "total": Decimal("9.50"), "share": 0.5}
+    assert _read(table) == [{"_document_id": "a", **expected}]
 
 
 def test_what_the_table_cannot_take_is_one_line(tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def test_a_passed_value_that_python_cannot_hold_costs_no_row(days: Any) -> None:
     first, second, third = _all(_store(a__parquet=_parquet(_rows(3).append_column("day", days))), spec)
     assert first.extra["day"] is not None
     assert first.note is None
-    assert second == Document("d1", "text 1", {"day": None}, note="day: beyond the years 1 to 9999, null here")
+    assert second == Document(
+        "d1", "text 1", {"day": None}, note="day: beyond the years 1 to 9999, or no UTF-8; null here"
+    )
     assert third.note is None
 
 
@@ -244,6 +246,49 @@ def test_columns_are_passed_through_as_they_are() -> None:
         "source": pa.string(),
         "meta": pa.struct([("k", pa.float64())]),
     }
+
+
+_UUIDS = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, b"1" * 16], pa.binary(16)))
+_TIMES = pa.array([1_001, 2_000], pa.timestamp("ns", "UTC"))
+_AT = [dt.datetime(1970, 1, 1, microsecond=number, tzinfo=dt.UTC) for number in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("inner", "kind", "values"),
+    [
+        (_UUIDS, pa.binary(16), [b"0" * 16, b"1" * 16]),
+        (_TIMES, pa.timestamp("us", "UTC"), _AT),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.string(), ["a", "b"]),
+        (pa.array(["a", "b"], pa.string_view()), pa.string(), ["a", "b"]),
+    ],
+    ids=["uuid", "ns", "dictionary", "view"],
+)
+def test_what_stands_inside_of_lists_structures_and_maps_is_plain_too(
+    inner: Any, kind: pa.DataType, values: list[object]
+) -> None:
+    """Fails when a part is asked to hold an extension type: each attempt would end there, after its last document."""
+    extra = {
+        "list": pa.ListArray.from_arrays([0, 1, 2], inner),
+        "wide": pa.LargeListArray.from_arrays([0, 1, 2], inner),
+        "fixed": pa.FixedSizeListArray.from_arrays(inner, 1),
+        "struct": pa.StructArray.from_arrays([inner], names=["x"]),
+        "map": pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "l"]), inner),
+    }
+    store = _store(a__parquet=_parquet(pa.table({"document_id": ["a", "b"], "text": ["", ""], **extra})))
+    spec = SPEC.model_copy(update={"columns": tuple(extra)})
+    types = passed_columns(store, list_input(store, spec), spec)
+    assert [types[name].value_type for name in ("list", "wide", "fixed")] == [kind] * 3
+    assert types["struct"] == pa.struct([("x", kind)])
+    assert types["map"] == pa.map_(pa.string(), kind)
+    for document, value, key in zip(_all(store, spec), values, "kl", strict=True):
+        assert document.extra == {
+            "list": [value],
+            "wide": [value],
+            "fixed": [value],
+            "struct": {"x": value},
+            "map": [(key, value)],
+        }
+        assert document.note is None
 
 
 def test_passed_integers_of_two_widths_are_int64_and_other_differences_are_refused() -> None:

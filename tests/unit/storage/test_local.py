@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.core.document import Piece
-from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError
+from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage.documents import read_piece
 from pipeline.storage.local import LocalStore
@@ -202,6 +202,22 @@ def test_a_part_that_cannot_be_read_for_now_is_not_called_damaged(tmp_path: Path
     for read in (read_footer, read_statuses):
         with pytest.raises(StorageError, match="cannot read"):
             read(store, piece.uri)
+
+
+def test_a_file_that_is_written_over_while_it_is_read_is_unreadable_from_there_on(tmp_path: Path) -> None:
+    """Fails when rows of the new content pass for those that were planned."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"old " * 100)
+    store = LocalStore()
+    [info] = store.list(str(path))
+    with store.open_input(info.uri, etag=info.etag) as planned, store.open_input(info.uri) as any_content:
+        assert planned.read(4) == b"old "
+        with path.open("r+b") as file:
+            file.write(b"new " * 100)
+        os.utime(path, ns=(0, 1))
+        with pytest.raises(UnreadableError, match=f"{path} has changed while it was read"):
+            planned.read(4)
+        assert any_content.read(4) == b"new "
 
 
 def test_an_object_that_cannot_be_looked_at_has_not_vanished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from pipeline.core.errors import StorageNotFoundError
+from pipeline.core.errors import StorageError, StorageNotFoundError
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.core.sections import S3Spec
 from pipeline.storage.arrow import outcomes_table, record_schema
@@ -56,6 +56,7 @@ def _check(prefix: str) -> None:
     assert read_records(prefix, "failed").to_table()["_document_id"].to_pylist() == ["c", "c"]
     assert read_records(prefix, ["valid", Status.FAILED]).count_rows() == 3
     assert read_records(prefix, None).count_rows() == 4
+    assert read_records(prefix, ()).count_rows() == 0
     assert read_records(prefix).schema.equals(SCHEMA)
     assert read_records(prefix).to_table(columns=["title"]).column_names == ["title"]
 
@@ -94,6 +95,14 @@ def test_a_status_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 def test_a_prefix_without_parts_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageNotFoundError, match="no parts"):
+        read_records(str(tmp_path))
+
+
+def test_a_first_part_that_cannot_be_read_is_one_error_of_ours(tmp_path: Path) -> None:
+    """Fails when Arrow's own error ends an export with a traceback."""
+    _write_run(str(tmp_path))
+    Path(RunLayout(str(tmp_path)).part("0" * 16)).write_bytes(b"")
+    with pytest.raises(StorageError, match=r"part-0{16}.*`recordmill verify` says"):
         read_records(str(tmp_path))
 
 
