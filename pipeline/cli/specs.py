@@ -79,13 +79,14 @@ def spec_of(raw: Any, overrides: Sequence[str] | None, *, source: str) -> JobSpe
         SpecError: it holds keys or values that are wrong.
     """
     for override in overrides or ():
-        _override(raw, override)
+        if isinstance(raw, dict):
+            _override(raw, override)
     return parse_spec(raw, source=source)
 
 
-def _override(raw: Any, override: str) -> None:
+def _override(raw: dict[str, Any], override: str) -> None:
     key, separator, text = override.partition("=")
-    if not separator or not key or not isinstance(raw, dict):
+    if not separator or not key:
         raise SpecError(f"--set {override!r}: write KEY=VALUE, as decoding.max_tokens=512")
     try:
         value = yaml.safe_load(text)
