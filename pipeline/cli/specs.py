@@ -31,7 +31,8 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
     """Reads and checks a job spec.
 
     Raises:
-        SpecError: the file cannot be read, is no YAML, or holds keys or values that are wrong.
+        SpecError: the file cannot be read, is no YAML, or holds keys or values that are wrong; or the environment names
+            an S3 endpoint that is none.
     """
     try:
         raw: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
@@ -40,7 +41,10 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none, bytes that are no UTF-8
         problem = getattr(error, "problem", None) or error
         raise SpecError(f"{path}: not YAML{_place(getattr(error, 'problem_mark', None), problem)}") from error
-    return spec_of(raw, overrides, source=str(path))
+    job = spec_of(raw, overrides, source=str(path))
+    if job.s3.endpoint_url is None:
+        s3_settings(None, None)  # the environment's endpoint is refused here, in one line
+    return job
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -55,6 +55,14 @@ def test_it_is_named_with_what_was_meant(changes: dict[str, Any], said: str) -> 
         ({"cluster": {"engines": "many"}}, "cluster.engines: must be an integer or must be 'auto'"),
         ({"input": {"uri": ["in/", 3]}}, "input.uri.1: must be text; put a number or a date in quotes"),
         ({"input": {}}, "input.uri: is required"),
+        (
+            {"output": {"uri": "~/run/"}},
+            "output.uri: '~/run/' begins with '~', which stands for a home in a shell alone; write the path in full",
+        ),
+        (
+            {"s3": {"endpoint_url": "127.0.0.1:9000"}},
+            "s3.endpoint_url: an endpoint is http:// or https:// and a host, as http://127.0.0.1:9000",
+        ),
         ({"name": "my job"}, "name: 'my job': up to 100 letters, digits, '_', '.' and '-', a letter or digit first"),
         (
             {"model": {"name": "m", "revision": 1234567}},

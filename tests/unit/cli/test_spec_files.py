@@ -40,6 +40,19 @@ def test_the_place_and_the_way_out_are_said(added: str, said: str, tmp_path: Pat
     assert said in str(caught.value)
 
 
+def test_an_endpoint_of_the_environment_that_is_none_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when it is left to the S3 client, which ends with a traceback."""
+    path = tmp_path / "job.yaml"
+    path.write_text(WHOLE)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "127.0.0.1:9000")
+    with pytest.raises(SpecError, match=r"^AWS_ENDPOINT_URL_S3: an endpoint is http:// or https:// and a host"):
+        load_spec(path)
+    path.write_text(f"{WHOLE}s3: {{endpoint_url: 'http://127.0.0.1:9000'}}\n")
+    assert load_spec(path).s3.endpoint_url == "http://127.0.0.1:9000"
+
+
 def test_a_key_may_stand_once_in_each_section_and_override_what_is_merged_into_it(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(WHOLE.replace("{name: m}", "&m {name: m, engine: {seed: 1}}") + "rerun: null\n")
