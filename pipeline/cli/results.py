@@ -77,7 +77,8 @@ def status(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None,
 def report(
     prefix: Prefix,
     gold: Annotated[
-        Path | None, typer.Option(help="Known answers, a Parquet file: columns `document_id` and `gold_<field>`.")
+        Path | None,
+        typer.Option(exists=True, help="Known answers, a Parquet file: columns `document_id` and `gold_<field>`."),
     ] = None,
     as_json: Json = False,
     endpoint_url: Endpoint = None,
