@@ -29,7 +29,7 @@ def lint_command(spec: SpecPath, overrides: Set = None, as_json: Json = False) -
     """Show each field of the record: what is enforced, the tokens it takes, and what hurts.
 
     A field is enforced, widened (the rest is checked afterwards) or refused. Least and likely tokens need the model's
-    tokenizer; without one on this machine, lint says so and goes on. Nothing is downloaded.
+    tokenizer; without one on this machine, lint says so and goes on. It is downloaded with HF_HUB_OFFLINE=0 alone.
 
     Exits with 2 if a field is refused, if `decoding.max_tokens` cannot hold any record, or if `model.name` is a
     relative path without a model; an absolute one may be a path of the cluster's machines.
@@ -37,7 +37,7 @@ def lint_command(spec: SpecPath, overrides: Set = None, as_json: Json = False) -
     Example: `recordmill lint jobs/receipts.yaml`
     """
     job = load_spec(spec, overrides)
-    # What is not in the cache is not worth a minute of retries; HF_HUB_OFFLINE=0 allows the download.
+    # What is not in the cache is not worth a minute of retries.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     found = lint(job, Path.cwd())
     if as_json:

@@ -67,6 +67,7 @@ def status(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None,
     """Say how far a run is, from storage alone.
 
     Exits with 0 when every planned document has its outcome, else with 1.
+
     Example: `recordmill status s3://bucket/runs/receipts/`
     """
     store, layout, stored = _opened(prefix, endpoint_url, region)
@@ -76,7 +77,8 @@ def status(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None,
 def report(
     prefix: Prefix,
     gold: Annotated[
-        Path | None, typer.Option(help="Known answers, a Parquet file: columns `document_id` and `gold_<field>`.")
+        Path | None,
+        typer.Option(exists=True, help="Known answers, a Parquet file: columns `document_id` and `gold_<field>`."),
     ] = None,
     as_json: Json = False,
     endpoint_url: Endpoint = None,
@@ -124,6 +126,7 @@ def verify(prefix: Prefix, as_json: Json = False, endpoint_url: Endpoint = None,
 
     Reads the input's ids and the parts in full.  Exits with 1 and names what does not hold. Ids that stand in more
     than one shard are counted and named; they alone are no reason to exit with 1.
+
     Example: `recordmill verify s3://bucket/runs/receipts/`
     """
     found = verify_run(prefix, s3_settings(endpoint_url, region))
@@ -188,11 +191,15 @@ def export(
 
     CSV cells that a spreadsheet would take for a formula are quoted with `'`. A run that is appended to a table twice
     is there once.
+
     Example: `recordmill export s3://bucket/runs/receipts/ --to jsonl -o records.jsonl`
+
     Example: `recordmill export s3://bucket/runs/receipts/ --delta s3://lake/receipts`
     """
     if delta is not None:
         return _append(prefix, delta, rows, endpoint_url, region)
+    if out is None and to is ExportFormat.PARQUET and sys.stdout.isatty():
+        raise SpecError("a Parquet file is no text for a terminal: give --out FILE, or --to jsonl")
     is_all = rows is Rows.ALL
     dataset = _rows(prefix, rows, s3_settings(endpoint_url, region))
     if out is None:

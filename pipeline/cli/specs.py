@@ -31,17 +31,49 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
     """Reads and checks a job spec.
 
     Raises:
-        SpecError: the file cannot be read, is no YAML, or holds keys or values that are wrong.
+        SpecError: the file cannot be read, is no YAML, or holds keys or values that are wrong; or the environment names
+            an S3 endpoint that is none.
     """
     try:
-        raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror or error}") from error
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none, bytes that are no UTF-8
-        place = getattr(error, "problem_mark", None)
-        where = f" at line {place.line + 1}, column {place.column + 1}" if place is not None else ""
-        raise SpecError(f"{path}: not YAML{where}: {getattr(error, 'problem', None) or error}") from error
-    return spec_of(raw, overrides, source=str(path))
+        problem = getattr(error, "problem", None) or error
+        raise SpecError(f"{path}: not YAML{_place(getattr(error, 'problem_mark', None), problem)}") from error
+    job = spec_of(raw, overrides, source=str(path))
+    if job.s3.endpoint_url is None:
+        s3_settings(None, None)  # the environment's endpoint is refused here, in one line
+    return job
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """PyYAML keeps the last of two equal keys, so that a section that stands twice would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key.value!r} stands here a second time", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _place(mark: yaml.Mark | None, problem: object) -> str:
+    """Where the problem is, what it is, and what to do about the two that happen most."""
+    if mark is None:
+        return f": {problem}"
+    found = "" if mark.buffer is None else mark.buffer[mark.pointer : mark.pointer + 1]
+    hint = f"; if the {found!r} belongs to a text, put that in quotes" if found in _QUOTED else ""
+    hint = "; indent with spaces" if found == "\t" else hint
+    return f" at line {mark.line + 1}, column {mark.column + 1}: {problem}{hint}"
+
+
+_QUOTED = tuple(":@`%*&!")
+"""Characters that mean something to YAML where a text may well have them."""
 
 
 def spec_of(raw: Any, overrides: Sequence[str] | None, *, source: str) -> JobSpec:
@@ -51,13 +83,14 @@ def spec_of(raw: Any, overrides: Sequence[str] | None, *, source: str) -> JobSpe
         SpecError: it holds keys or values that are wrong.
     """
     for override in overrides or ():
-        _override(raw, override)
+        if isinstance(raw, dict):
+            _override(raw, override)
     return parse_spec(raw, source=source)
 
 
-def _override(raw: Any, override: str) -> None:
+def _override(raw: dict[str, Any], override: str) -> None:
     key, separator, text = override.partition("=")
-    if not separator or not key or not isinstance(raw, dict):
+    if not separator or not key:
         raise SpecError(f"--set {override!r}: write KEY=VALUE, as decoding.max_tokens=512")
     try:
         value = yaml.safe_load(text)

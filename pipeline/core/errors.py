@@ -121,7 +121,7 @@ class StorageError(RecordmillError):
 class StorageAccessError(StorageError):
     """Credentials or permissions refuse the call."""
 
-    hint = "check the credentials and the policy of the bucket"
+    hint = "check the credentials, and the rights to that place"
     retryable = False
     exit_code = 2
 
@@ -129,7 +129,7 @@ class StorageAccessError(StorageError):
 class StorageNotFoundError(StorageError):
     """The bucket or the object does not exist."""
 
-    hint = "check the spelling, the region and the endpoint"
+    hint = "check the spelling and, on S3, the region and the endpoint"
     retryable = False
     exit_code = 2
 

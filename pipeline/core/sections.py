@@ -54,6 +54,8 @@ def checked_uri(uri: str) -> str:
     """
     if "\x00" in uri or any(part == ".." for part in uri.split("/")):
         raise ValueError(f"{uri!r} holds '..' or NUL; write the path in full")
+    if uri.startswith("~"):
+        raise ValueError(f"{uri!r} begins with '~', which stands for a home in a shell alone; write the path in full")
     parts = urlsplit(uri)
     if parts.scheme not in ("s3", "file", ""):
         raise ValueError(f"{uri!r} has scheme {parts.scheme!r}; use s3://bucket/prefix/ or a local path")
@@ -285,9 +287,14 @@ class S3Spec(Section):
 
     @field_validator("endpoint_url")
     @classmethod
-    def _no_credentials(cls, value: str | None) -> str | None:
-        if value is not None and "@" in urlsplit(value).netloc:
+    def _address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if "@" in parts.netloc:
             raise ValueError("credentials do not belong in a URL; use the environment, a role or a mounted secret")
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError("an endpoint is http:// or https:// and a host, as http://127.0.0.1:9000")
         return value
 
 

@@ -6,12 +6,13 @@ Unknown keys are refused; every default is written into the stored effective spe
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 
 from pipeline.core.errors import SpecError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.core.problems import problems
 from pipeline.core.sections import (
     ClusterSpec,
     DecodingSpec,
@@ -27,7 +28,6 @@ from pipeline.core.sections import (
     absolute,
     placed,
 )
-from pipeline.core.suggest import meant_key
 
 __all__ = ["JobSpec", "check_input_apart", "parse_spec"]
 
@@ -35,7 +35,7 @@ __all__ = ["JobSpec", "check_input_apart", "parse_spec"]
 class JobSpec(Section):
     """One job, whole.  Frozen: what a run does follows from this and the code alone."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+    name: str
     """The job's name, for logs, reports and metrics."""
     input: InputSpec
     record: str
@@ -50,6 +50,13 @@ class JobSpec(Section):
     s3: S3Spec = S3Spec()
     rerun: RerunSpec | None = None
     """Written by `recordmill rerun`: the run is over documents of another one."""
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", value):
+            raise ValueError(f"{value!r}: up to 100 letters, digits, '_', '.' and '-', a letter or digit first")
+        return value
 
     @field_validator("record")
     @classmethod
@@ -125,15 +132,9 @@ def parse_spec(raw: object, *, source: str) -> JobSpec:
         SpecError: one line that names every key that is wrong, and why.
     """
     if not isinstance(raw, dict):
-        raise SpecError(f"{source}: a job spec is a mapping of keys, not {type(raw).__name__}")
+        found = "nothing" if raw is None else type(raw).__name__
+        raise SpecError(f"{source}: a job spec is a mapping of keys, not {found}")
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
-        problems = []
-        for item in error.errors(include_url=False, include_input=False):
-            place = ".".join(str(part) for part in item["loc"] if part not in ("str", "tuple[str, ...]"))
-            message = item["msg"].removeprefix("Value error, ")
-            if item["type"] == "extra_forbidden":
-                message = "unknown key" + meant_key(JobSpec, item["loc"])
-            problems.append(f"{place}: {message}" if place else message)
-        raise SpecError(f"{source}: " + "; ".join(problems)) from error
+        raise SpecError(f"{source}: {problems(error, JobSpec)}") from error

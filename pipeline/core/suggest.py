@@ -8,7 +8,7 @@ from typing import get_args
 
 from pydantic import BaseModel
 
-__all__ = ["did_you_mean", "meant_key"]
+__all__ = ["did_you_mean", "meant_key", "section_of"]
 
 _Model = type[BaseModel]
 
@@ -30,11 +30,11 @@ def meant_key(root: _Model, place: Sequence[int | str]) -> str:
     section: _Model | None = root
     for part in place[:-1]:
         if section is not None and isinstance(part, str):
-            section = _section_of(section, part)
+            section = section_of(section, part)
     if section is None:
         return ""
     name = str(place[-1])
-    elsewhere = [f"{key}.{name}" for key in root.model_fields if name in _keys(_section_of(root, key))]
+    elsewhere = [f"{key}.{name}" for key in root.model_fields if name in _keys(section_of(root, key))]
     if len(place) > 1 and name in root.model_fields:
         elsewhere.append(name)
     return f"; did you mean {elsewhere[0]!r}?" if len(elsewhere) == 1 else did_you_mean(name, _keys(section))
@@ -44,7 +44,7 @@ def _keys(section: _Model | None) -> Collection[str]:
     return () if section is None else section.model_fields.keys()
 
 
-def _section_of(section: _Model, key: str) -> _Model | None:
+def section_of(section: _Model, key: str) -> _Model | None:
     """The section that stands under a key, itself or in a list; None where a value does."""
     annotation = section.model_fields[key].annotation
     kinds = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = ["LongDocuments", "PromptBuilder", "PromptResult", "load_tokenizer"]
 LongDocuments = Literal["reject", "head", "tail"]
 
 _CHARACTERS_A_TOKEN = 6
+_REASON_CHARACTERS = 400
 _MARGIN_TOKENS = 32
 """Ids near a cut in the text may differ from those of the whole text; so many are not looked at."""
 
@@ -48,7 +50,7 @@ def load_tokenizer(model: ModelSpec) -> Any:
             name, revision=model.revision or "main", trust_remote_code=False, local_files_only=is_folder(model)
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = _reason(error)
         nearby = Path(model.name).parent
         hint = (
             f"; the folder {nearby} is here, without it"
@@ -56,6 +58,17 @@ def load_tokenizer(model: ModelSpec) -> Any:
             else ""
         )
         raise EngineStartError(f"the tokenizer of {model.name} cannot be loaded: {reason}{hint}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What `transformers` said, on one line, or what it means that there is no copy on this machine."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if not isinstance(error.__cause__, LocalEntryNotFoundError):
+        return textwrap.shorten(str(error), _REASON_CHARACTERS, placeholder=" ...")
+    asked = "HF_HUB_OFFLINE=0 would fetch it" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
+    return f"there is no copy on this machine, and {asked}"
 
 
 @dataclass(frozen=True, slots=True)

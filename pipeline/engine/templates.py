@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,7 +134,15 @@ def _fill(template: str, spec: PromptSpec, schema: Mapping[str, Any], keys: _Key
     except jinja2.TemplateSyntaxError as error:
         raise SpecError(f"prompt.template, line {error.lineno}: {error.message}") from error
     except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        raise SpecError(f"prompt.template cannot be rendered: {error}") from error
+        variables = "; its variables are `text`, `schema` and `examples`"
+        hint = variables if isinstance(error, jinja2.UndefinedError) else ""
+        raise SpecError(f"prompt.template{_line(error)} cannot be rendered: {error}{hint}") from error
+
+
+def _line(error: Exception) -> str:
+    """Where in the template it was raised; Jinja puts the template's own lines into the traceback."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
+    return f", line {lines[-1]}," if lines else ""
 
 
 def _plain(spec: PromptSpec, content: str) -> str:

@@ -25,6 +25,7 @@ from pipeline.decoding.typical import example_pieces, typical_pieces
 from pipeline.engine.prompts import load_tokenizer
 from pipeline.engine.vllm_args import is_folder
 from pipeline.run.record import load_record
+from pipeline.storage.arrow import record_schema
 
 __all__ = ["FieldTokens", "Lint", "Sizes", "least_record", "likely_tokens", "lint"]
 
@@ -85,9 +86,12 @@ def lint(spec: JobSpec, base: Path) -> Lint:
 
     Raises:
         RecordImportError, SchemaRefusedError: there is no type to look at.
+        SpecError: it is no object with fields, or a field is named as an audit column is.
     """
     record = load_record(spec.record, base)
     verdicts = lint_fields(record, recursion_depth=spec.decoding.recursion_depth)
+    if not any(item.verdict is Verdict.REFUSED for item in verdicts):
+        record_schema(record)  # raises where its values are no rows
     advice = advise(schema_of_type(record), verdicts)
     fields = tuple(FieldTokens(item.path, item.verdict, item.reason) for item in verdicts)
     linted = Lint(spec.record, fields, advice, spec.decoding.max_tokens, None, None)

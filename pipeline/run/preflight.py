@@ -157,7 +157,9 @@ def _template(spec: JobSpec, base: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"prompt.template {path} cannot be read: {error}") from error
+        raise SpecError(
+            f"prompt.template {path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def _check_examples(spec: JobSpec, record: type[BaseModel]) -> None:

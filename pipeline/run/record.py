@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+import textwrap
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +18,9 @@ __all__ = ["USER_CODE_ERRORS", "import_first", "import_paths", "load_record"]
 
 USER_CODE_ERRORS: tuple[type[Exception], ...] = (Exception,)
 """What code of the user's (a module's body, a validator, a serialiser) may raise: anything, their own classes too."""
+
+_SAID_CHARACTERS = 400
+"""Of an error of the user's code; Pydantic's of a wrong pattern takes 300."""
 
 
 def import_paths() -> tuple[str, ...]:
@@ -46,7 +52,8 @@ def load_record(name: str, base: Path) -> type[BaseModel]:
         missing = error.name or module_name
         raise RecordImportError(f"record {name!r}: there is no module {missing!r} in {base} or on sys.path") from error
     except USER_CODE_ERRORS as error:
-        raise RecordImportError(f"record {name!r}: importing it raised {type(error).__name__}: {error}") from error
+        said = textwrap.shorten(f"{type(error).__name__}: {error}", _SAID_CHARACTERS, placeholder=" ...")
+        raise RecordImportError(f"record {name!r}: importing it raised {said}{_line(error, base)}") from error
     found = getattr(module, class_name, None)
     if found is None:
         offered = sorted(
@@ -58,6 +65,13 @@ def load_record(name: str, base: Path) -> type[BaseModel]:
         raise RecordImportError(f"record {name!r}: {class_name} is no pydantic.BaseModel")
     model: type[BaseModel] = found
     return model
+
+
+def _line(error: Exception, base: Path) -> str:
+    """The last line of the job's own code on the way to an error, which may be raised deep in a library."""
+    folder = str(base.resolve())
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder + os.sep)]
+    return f"; {own[-1].filename}, line {own[-1].lineno}" if own else ""
 
 
 def _is_model(value: object) -> bool:

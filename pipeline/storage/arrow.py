@@ -76,11 +76,12 @@ def record_schema(model: type, extra: Mapping[str, pa.DataType] | None = None) -
     record = model_fields(model)
     passed = [pa.field(name, kind) for name, kind in ({} if extra is None else extra).items()]
     owners: dict[str, str] = {field.name.casefold(): "an audit column" for field in AUDIT_FIELDS}
+    named = f"a field of {model.__name__}"
     # Warehouses fold case: `Total` and `total` would be one column there.
-    for field, owner in [*((field, "an input column") for field in passed), *((field, "a field") for field in record)]:
+    for field, owner in [*((field, "an input column") for field in passed), *((field, named) for field in record)]:
         taken = owners.setdefault(field.name.casefold(), owner)
         if taken is not owner:
-            raise SpecError(f"{owner} of {model.__name__} is named {field.name!r}, as {taken} is; rename one of them")
+            raise SpecError(f"{field.name!r} names {owner} as well as {taken}; rename one of them")
     groups = ((record, _RECORD), (passed, _INPUT), (AUDIT_FIELDS, _AUDIT))
     return pa.schema([_marked(field, origin) for fields, origin in groups for field in fields])
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.globs import glob_root, is_glob, is_hidden
-from pipeline.core.sections import InputSpec, LimitsSpec
+from pipeline.core.sections import InputSpec, LimitsSpec, absolute, local_path
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
 from pipeline.storage.store import ObjectInfo, Store
@@ -157,7 +157,8 @@ def _named(store: Store, uri: str) -> list[ObjectInfo]:
     """What one URI of the spec names."""
     infos = [info for info in store.list(uri) if not _is_hidden(store, uri, info.uri)]
     if not infos:
-        raise InputError(f"input.uri {uri} names no objects")
+        place = "" if absolute(uri) == uri else f" in {local_path('.')}"
+        raise InputError(f"input.uri {uri} names no objects{place}")
     return infos
 
 

@@ -5,6 +5,7 @@ A conditional put is a hard link: the name appears with the whole content, or no
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
@@ -26,6 +27,9 @@ __all__ = ["LocalStore"]
 
 _LEFTOVER = ".recordmill-"
 """First part of the names of files that are being written; a crash may leave one, and `list` never shows them."""
+
+_LASTING = frozenset((errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP))
+"""What the operating system answers however often it is asked."""
 
 
 class LocalStore:
@@ -140,6 +144,8 @@ def _mapped(verb: str, uri: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise StorageNotFoundError(f"cannot {verb} {uri}: {error.strerror}") from error
     except OSError as error:
+        if error.errno in _LASTING:
+            raise StorageAccessError(f"cannot {verb} {uri}: {error.strerror}") from error
         raise StorageError(f"cannot {verb} {uri}: {error.strerror or type(error).__name__}") from error
 
 

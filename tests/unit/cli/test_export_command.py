@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,20 @@ def test_a_delta_table_takes_no_run_that_is_not_complete(tmp_path: Path, capsys:
     assert main(["export", str(_run(tmp_path, parts=1)), "--delta", str(tmp_path / "lake")]) == 1
     assert "is not complete" in capsys.readouterr().err
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_terminal_is_not_written_full_of_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(_run(tmp_path, parts=1))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["export", run]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        "recordmill: a Parquet file is no text for a terminal: give --out FILE, or --to jsonl\n",
+    )
+    assert main(["export", run, "--to", "csv"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ def test_help_shows_an_example_that_names_only_options_there_are(command: str, s
     assert shown.code == 0
     text = " ".join(shown.out.replace("│", " ").split())
     assert f"Example: recordmill {command}" in text
+    written = _command(command).help or ""
+    assert written.count("\n\nExample:") == written.count("Example:"), "an example is a line of its own"
     known = {option for parameter in _command(command).params for option in parameter.opts}
-    example = (_command(command).help or "").partition("Example:")[2].strip().strip("`").split()
+    example = written.partition("Example:")[2].strip().strip("`").split()
     assert {word for word in example if word.startswith("-")} <= known
 
 

@@ -39,6 +39,19 @@ def test_what_init_writes_extracts_its_sample_documents(started: Path, say: Say)
         assert row["record"]["customer"] in " ".join(row["text"].split())
 
 
+SCHEMAS = {
+    "a field without a description": "class Order(BaseModel):\n    customer: str\n",
+    "a recursive type": "class Order(BaseModel):\n    parts: list['Order']\n",
+}
+
+
+@pytest.mark.parametrize("text", SCHEMAS.values(), ids=SCHEMAS)
+def test_the_template_that_init_writes_takes_any_record_type(text: str, started: Path, say: Say) -> None:
+    (started / "schemas" / "order.py").write_text(f"from pydantic import BaseModel\n\n\n{text}")
+    planned = say("plan", "jobs/orders.yaml", *SCRIPTED)
+    assert (planned.code, planned.err) == (0, "")
+
+
 def test_init_overwrites_nothing_and_then_writes_nothing_at_all(started: Path, say: Say) -> None:
     (started / "jobs" / "orders.yaml").unlink()
     (started / "schemas" / "order.py").write_text("mine")

@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import Say, put_job
 MODULE = """
 from collections.abc import Callable
 from typing import Annotated, Literal
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 class Loose(BaseModel):
     answer: Literal["yes", "no"]
@@ -20,6 +20,9 @@ class Loose(BaseModel):
 
 class Odd(BaseModel):
     act: Callable[[], int]
+
+class Numbers(RootModel[list[int]]):
+    pass
 """
 
 
@@ -66,13 +69,25 @@ def test_a_refused_field_is_shown_with_its_reason_and_exit_code_2(folder: Path, 
     assert "refused" in shown.out
 
 
+def test_a_type_whose_values_are_no_rows_is_refused_as_a_run_refuses_it(folder: Path, say: Say, module: str) -> None:
+    put_job(folder, record=f"{module}:Numbers")
+    for command in ("lint", "plan"):
+        answered = say(command, "job.yaml")
+        assert answered.code == 2
+        assert (
+            answered.err == "recordmill: Numbers is not an object with fields, so its values are not rows of a table\n"
+        )
+
+
 def test_without_the_models_tokenizer_lint_says_so_and_goes_on(
     folder: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_job(folder, model={"name": "nobody/no-such-model", "engine": {}})
     shown = say("lint", "job.yaml")
     assert shown.code == 0
-    assert "Least and likely tokens are not known: the tokenizer of nobody/no-such-model" in shown.out
+    said = " ".join(shown.out.split())
+    assert "Least and likely tokens are not known: the tokenizer of nobody/no-such-model cannot be loaded: " in said
+    assert "there is no copy on this machine, and HF_HUB_OFFLINE=0 would fetch it" in said
     assert say("lint", "job.yaml", "--json").json["least_tokens"] is None
 
 

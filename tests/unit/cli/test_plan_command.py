@@ -114,7 +114,7 @@ def test_what_a_run_refuses_of_its_input_is_refused_before_it(command: str, fold
     put_job(folder, input={"uri": f"{place}/**/*.parquet", "columns": ["title"]})
     doubled = say(command, "job.yaml", *more)
     assert doubled.code == 2
-    assert "is named 'title'" in doubled.err
+    assert "'title' names a field of Note as well as an input column; rename one of them" in doubled.err
 
 
 def test_objects_of_several_formats_are_counted_by_format(folder: Path, say: Say) -> None:

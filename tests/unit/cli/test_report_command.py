@@ -26,3 +26,10 @@ def test_a_run_whose_spec_cannot_be_read_has_its_report(
     assert "shows no documents" in answered.err
     assert "spec.json" in answered.err
     assert (tmp_path / "old[1]" / "report" / "report.html").exists()
+
+
+def test_answers_that_are_not_there_are_said_to_be_missing(tmp_path: Path, say: Say) -> None:
+    answered = say("report", tmp_path, "--gold", tmp_path / "no.parquet")
+    assert answered.code == 2
+    assert "'--gold'" in answered.err
+    assert answered.err.endswith("does not exist.\n")

@@ -116,10 +116,14 @@ def test_schema_and_records_print_as_compact_json() -> None:
     [
         ("no document", "exactly once"),
         ("{{ text }}{{ text }}", "exactly once"),
-        ("{{ text }}{{ txet }}", "undefined"),
+        (
+            "{{ text }}\n\n{{ txet }}",
+            "line 3, .*'txet' is undefined; its variables are `text`, `schema` and `examples`",
+        ),
         ("{% if %}{{ text }}", "line 1"),
         ("{{ text }}{{ ''.__class__.__mro__ }}", "cannot be rendered"),
-        ("{{ text }}{{ 1 / 0 }}", "cannot be rendered"),
+        ("{{ text }}\n{{ 1 / 0 }}", "line 2, cannot be rendered: division by zero$"),
+        ("{{ text }}\n{% for x in schema %}\n{{ schema.properties.total }}{% endfor %}", "line 3, cannot be rendered"),
         ("{{ text }}{{ schema | wordwrap(80) }}", "cannot be rendered"),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_schema_that_no_guide_can_be_made_for(folder: Path) -> None:
 
 
 def test_a_template_that_is_missing_or_lies_elsewhere(folder: Path) -> None:
-    _refused(folder, SpecError, "cannot be read", prompt={"template": "missing.j2"})
+    _refused(folder, SpecError, r"missing\.j2 cannot be read: No such file", prompt={"template": "missing.j2"})
     _refused(folder, SpecError, "outside", prompt={"template": "../x.j2"})
 
 

@@ -46,6 +46,26 @@ def test_a_missing_module_is_named_with_the_folder_that_was_looked_in(tmp_path: 
     assert str(job) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "from typing import Annotated\n"
+            + TICKET.replace("int", "Annotated[str, Field(pattern='(?=a)')]").replace("import", "import Field,"),
+            "look-ahead and look-behind, is not supported; {file}, line 5 ",
+        ),
+        ("import os\n\nTABLE = os.environ['NO_SUCH_VARIABLE']\n", "KeyError: 'NO_SUCH_VARIABLE'; {file}, line 3 "),
+        ("class Ticket(:\n", "SyntaxError: invalid syntax (ticket.py, line 1) "),
+    ],
+)
+def test_what_the_module_raised_is_one_line_with_the_place_in_it(text: str, said: str, tmp_path: Path) -> None:
+    job = _folder(tmp_path, "job", ticket=text)
+    with pytest.raises(RecordImportError) as caught:
+        load_record("some_schemas.ticket:Ticket", job)
+    assert said.format(file=job / "some_schemas" / "ticket.py") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_worker_imports_from_where_its_driver_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job, other = _folder(tmp_path, "job"), _folder(tmp_path, "other")
     monkeypatch.chdir(job)

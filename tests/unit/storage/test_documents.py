@@ -342,6 +342,15 @@ def test_a_text_column_of_nulls_is_documents_without_a_text() -> None:
     assert [document.text for document in _all(store)] == [None, "text 0"]
 
 
+def test_a_path_without_objects_is_named_with_the_folder_that_it_counts_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for uri, said in (("docs/", f"docs/ names no objects in {tmp_path}"), ("/no/docs/", "/no/docs/ names no objects")):
+        with pytest.raises(InputError, match=f"{re.escape(said)}$"):
+            list_objects(LocalStore(), InputSpec(uri=uri))
+
+
 def _damaged_objects() -> dict[str, tuple[bytes, str]]:
     good = _parquet(_rows(3))
     return {

@@ -57,6 +57,14 @@ def test_a_folder_that_may_not_be_written_is_an_access_error(tmp_path: Path, mon
         LocalStore().put(str(tmp_path / "a"), b"")
 
 
+def test_a_place_below_a_file_is_not_tried_again(tmp_path: Path) -> None:
+    """Fails when a run is told to be resumed, which would end in the same way."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageAccessError, match="Not a directory") as caught:
+        LocalStore().put_if_absent(str(tmp_path / "file" / "run" / "part"), b"", attempt="one")
+    assert (caught.value.retryable, caught.value.exit_code) == (False, 2)
+
+
 def test_a_folder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "readable").mkdir()
     (tmp_path / "readable" / "a.txt").write_bytes(b"a")
