@@ -149,7 +149,7 @@ class SimulatedCluster:
         done: dict[str, int] = {}
         for worker_id, tasks in self.queues.items():
             for task in tasks:
-                came = min(len(rows(task.shard)), int((self.now - self.begun[worker_id, task.task_id]) / self.row_s))
+                came = min(task.shard.rows, int((self.now - self.begun[worker_id, task.task_id]) / self.row_s))
                 if task.merge is None:
                     done[task.task_id] = max(came, done.get(task.task_id, 0))
         return done
