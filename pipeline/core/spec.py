@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from pipeline.core.errors import SpecError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.core.places import absolute, placed
 from pipeline.core.sections import (
     ClusterSpec,
     DecodingSpec,
@@ -24,8 +25,6 @@ from pipeline.core.sections import (
     S3Spec,
     Section,
     TruncationSpec,
-    absolute,
-    placed,
 )
 from pipeline.core.suggest import meant_key
 
