@@ -9,6 +9,7 @@ driver       the loop: hand out, listen, replace, stop (`dispatch`: who works on
 bisection    how a shard that kills its workers is divided
 ledger       planned shards against parts present, and whether outcomes add up
 progress     what is told meanwhile
+stop         what signals do to a run
 cluster      Ray actors as workers (`capacity`: how many fit; `messages`: what is said; `last_words`: what Ray says of
              a worker that died)
 

@@ -26,9 +26,10 @@ from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Unplaced, WorkerReady
 from pipeline.run.progress import Progress, Snapshot
+from pipeline.run.stop import StopFlag
 from pipeline.run.task import Assignment
 
-__all__ = ["Cluster", "Driver", "StopFlag"]
+__all__ = ["Cluster", "Driver"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,16 +58,6 @@ class Cluster(Protocol):
 
     def documents_working(self) -> dict[str, int]:
         """Of each task that a worker holds, the documents done, as last heard."""
-
-
-class StopFlag:
-    """Set from a signal handler."""
-
-    def __init__(self) -> None:
-        self.reason: str | None = None
-
-    def set(self, reason: str) -> None:
-        self.reason = self.reason or reason
 
 
 @dataclass(slots=True)

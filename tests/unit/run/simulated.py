@@ -12,11 +12,12 @@ from pipeline.core.document import Piece, Shard
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.core.outcome import Cause, Status
 from pipeline.run.dispatch import Dispatcher
-from pipeline.run.driver import Driver, StopFlag
+from pipeline.run.driver import Driver
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule, Tally
 from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Summary, Unplaced, WorkerReady
 from pipeline.run.progress import Snapshot
+from pipeline.run.stop import StopFlag
 from pipeline.run.task import Assignment, Task
 
 Row = tuple[str, int, int]
