@@ -146,9 +146,17 @@ async def test_an_engine_that_leaves_its_guide_is_not_believed(tmp_path: Path) -
     assert "did not follow its guide" in (outcome.detail or "")
 
 
+async def test_a_record_that_was_ended_for_repeating_itself_says_so(tmp_path: Path) -> None:
+    """Fails when it passes for one that ran out of its budget, which more tokens would mend."""
+    outcome = await Bench(tmp_path, _spec(), _wish("a" * 30, 0)).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.CLOSED, Cause.RUNAWAY)
+    assert outcome.record == {"name": "a", "tags": []}
+
+
 async def test_a_refused_request_is_an_outcome(tmp_path: Path) -> None:
     outcome = await Bench(tmp_path, _spec(), None, refuse_on="chair").outcome("a chair")
     assert (outcome.status, outcome.cause) == (Status.FAILED, Cause.REFUSED)
+    assert outcome.prompt_tokens == len(b"a chair") + 1
 
 
 async def test_a_document_that_leaves_no_room_is_too_long(tmp_path: Path) -> None:
