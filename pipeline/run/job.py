@@ -29,7 +29,7 @@ from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import EngineFactory, Setup
 from pipeline.run.plan import longest_first, spread, text_bytes, write_plan
 from pipeline.run.preflight import Prepared, prepare
-from pipeline.run.progress import LogProgress, Progress, Snapshot
+from pipeline.run.progress import LogProgress, Phase, Progress, Snapshot
 from pipeline.run.record import import_paths
 from pipeline.run.shown import shown_documents
 from pipeline.run.stop import stoppable_ray
@@ -100,7 +100,7 @@ def run(
     return result
 
 
-def _snapshot(phase: str, ledger: Ledger) -> Snapshot:
+def _snapshot(phase: Phase, ledger: Ledger) -> Snapshot:
     return Snapshot(
         phase,
         shards_planned=len(ledger.shards),
