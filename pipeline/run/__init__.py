@@ -1,4 +1,5 @@
-"""One run, from a job spec to a report: the only part that knows Ray (`cluster`, `worker`, `last_words`).
+"""One run, from a job spec to a report: the only part that knows Ray (`cluster`, `worker`, `metrics`,
+`last_words`).
 
 job          the whole of one submission, and its exit code
 preflight    what is checked before anything starts (`record`: the user's class; `fingerprint`: whose run this is)
