@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from pipeline.core.document import Document, Piece, Shard
-from pipeline.core.errors import EngineDeadError, StorageError, UnreadableError, VerificationError
+from pipeline.core.errors import EngineDeadError, EngineError, StorageError, UnreadableError, VerificationError
 from pipeline.core.outcome import Cause
 from pipeline.core.sections import PromptSpec
 from pipeline.core.spec import parse_spec
@@ -187,6 +187,27 @@ async def test_what_a_shard_came_to_is_told_until_its_commit_has_ended() -> None
     assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
     assert told == [{shard.shard_id: 5}]
     assert await worker.documents_working() == {}
+
+
+async def test_of_an_error_that_is_not_ours_its_place_is_told_and_not_its_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Fails when the message, which may quote a document, comes to the driver or into a log."""
+    setup: Any = SimpleNamespace(spec=SPEC, submission_id="s")
+    worker = Worker(setup, 3)
+    words = "text of a document"
+
+    def fail(task: Task) -> None:
+        raise ValueError(words)
+
+    held: Any = SimpleNamespace(standing=fail)
+    worker._committer = held
+    shard = _shard("a", 1)
+    answer = await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1)
+    assert isinstance(answer, EngineError)
+    assert "ValueError in fail" in answer.message
+    assert words not in answer.message + caplog.text
+    assert "ValueError" in caplog.text
 
 
 async def test_a_shard_that_takes_too_long_counts_as_a_dead_engine() -> None:
