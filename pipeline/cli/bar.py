@@ -12,14 +12,14 @@ from rich.text import Text
 
 from pipeline.report.terminal import STATUS_LOOKS
 from pipeline.report.text import compact, duration
-from pipeline.run.progress import Snapshot
+from pipeline.run.progress import Phase, Snapshot
 
 __all__ = ["BarProgress"]
 
 NARROW = 100
 """Cells below which engines and elapsed time are left out: what is left of a line is the counts'."""
 
-_PHASES = {
+_PHASES: dict[Phase, str] = {
     "preflight": "checking",
     "plan": "planning",
     "start": "starting engines",
@@ -76,7 +76,7 @@ class BarProgress:
         wanted = snapshot.engines_wanted
         self._bar.update(
             self._task,
-            description=_PHASES.get(snapshot.phase, snapshot.phase),
+            description=_PHASES[snapshot.phase],
             total=snapshot.documents_planned or None,
             completed=snapshot.documents + snapshot.documents_working,
             rate=f"{compact(snapshot.documents_per_s)}/s" if is_extracting else "",

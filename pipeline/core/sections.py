@@ -5,7 +5,6 @@ What stands under a field's declaration is its text in the reference.
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import to_jsonable_python
 
 from pipeline.core.outcome import Cause, Status
+from pipeline.core.places import checked_uri
 from pipeline.core.span import DateOrder
 
 __all__ = [
@@ -29,65 +29,18 @@ __all__ = [
     "S3Spec",
     "Section",
     "TruncationSpec",
-    "absolute",
-    "checked_uri",
-    "local_path",
-    "placed",
 ]
 
 GuideName = Literal["recordmill", "outlines", "xgrammar", "guidance", "none"]
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+Uri = Annotated[str, Field(min_length=1)]
 
 
 class Section(BaseModel):
     """Frozen; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, hide_input_in_errors=True)
-
-
-def checked_uri(uri: str) -> str:
-    """The URI itself.
-
-    Raises:
-        ValueError: it names a place that is refused, and why.
-    """
-    if "\x00" in uri or any(part == ".." for part in uri.split("/")):
-        raise ValueError(f"{uri!r} holds '..' or NUL; write the path in full")
-    if uri.startswith("~"):
-        raise ValueError(f"{uri!r} begins with '~', which stands for a home in a shell alone; write the path in full")
-    parts = urlsplit(uri)
-    if parts.scheme not in ("s3", "file", ""):
-        raise ValueError(f"{uri!r} has scheme {parts.scheme!r}; use s3://bucket/prefix/ or a local path")
-    if parts.scheme == "file" and not uri.startswith("file:///"):
-        raise ValueError(
-            f"{uri!r} names no file of this machine; write file:/// and the path from the root, or the path"
-        )
-    if "@" in parts.netloc:
-        raise ValueError("credentials do not belong in a URI; use the environment, a role or a mounted secret")
-    if parts.scheme == "s3" and not parts.netloc:
-        raise ValueError(f"{uri!r} names no bucket")
-    return uri
-
-
-def absolute(uri: str) -> str:
-    """The same place whatever the working directory is; one that is so already stays as it is spelt."""
-    if uri.startswith("s3://") or os.path.isabs(uri.removeprefix("file://")):
-        return uri
-    return local_path(uri) + ("/" if uri.endswith("/") else "")
-
-
-def placed(uri: str) -> str:
-    """The same place always spelt alike, and ending in a slash; for telling whether one holds another."""
-    return (uri if uri.startswith("s3://") else local_path(uri)).rstrip("/") + "/"
-
-
-def local_path(uri: str) -> str:
-    """The path, from the root, that names a file or folder here; `file://` before it says nothing more."""
-    return os.path.abspath(uri.removeprefix("file://"))
-
-
-Uri = Annotated[str, Field(min_length=1)]
 
 
 class InputSpec(Section):

@@ -12,6 +12,7 @@ from pydantic import ValidationError, field_validator, model_validator
 
 from pipeline.core.errors import SpecError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob
+from pipeline.core.places import absolute, placed
 from pipeline.core.problems import problems
 from pipeline.core.sections import (
     ClusterSpec,
@@ -25,8 +26,6 @@ from pipeline.core.sections import (
     S3Spec,
     Section,
     TruncationSpec,
-    absolute,
-    placed,
 )
 
 __all__ = ["JobSpec", "check_input_apart", "parse_spec"]

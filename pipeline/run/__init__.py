@@ -1,4 +1,5 @@
-"""One run, from a job spec to a report: the only part that knows Ray (`cluster`, `worker`, `last_words`).
+"""One run, from a job spec to a report: the only part that knows Ray (`cluster`, `worker`, `metrics`,
+`last_words`).
 
 job          the whole of one submission, and its exit code
 preflight    what is checked before anything starts (`record`: the user's class; `fingerprint`: whose run this is)
@@ -9,6 +10,7 @@ driver       the loop: hand out, listen, replace, stop (`dispatch`: who works on
 bisection    how a shard that kills its workers is divided
 ledger       planned shards against parts present, and whether outcomes add up
 progress     what is told meanwhile
+stop         what signals do to a run
 cluster      Ray actors as workers (`capacity`: how many fit; `messages`: what is said; `last_words`: what Ray says of
              a worker that died)
 

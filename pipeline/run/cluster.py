@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import ray
@@ -100,8 +100,7 @@ class _Actor:
 @dataclass(frozen=True, slots=True)
 class _Call:
     worker_id: str
-    kind: str
-    """`hello`, `start`, `attempt` or `listen`."""
+    kind: Literal["hello", "start", "attempt", "listen"]
     task_id: str
     deadline: float
 
@@ -253,7 +252,7 @@ class RayCluster:
                     return self._gave_out(call, answer)
                 actor.is_ready = True
                 return WorkerReady(call.worker_id, str(answer))
-            case _:
+            case "attempt":
                 actor.documents.pop(call.task_id, None)
                 if isinstance(answer, Summary):
                     return Finished(call.worker_id, answer)
@@ -286,7 +285,7 @@ class RayCluster:
                 case "start":
                     late = EngineStartError(f"the engine was not ready after {self._limits.engine_start_s:g} s")
                     events.append(self._gave_out(call, late))
-                case _:
+                case "attempt" | "listen":
                     machine = self._actors[call.worker_id].machine
                     error = EngineDeadError(f"the worker on {machine} does not answer any more")
                     events.append(self._gave_out(call, error))

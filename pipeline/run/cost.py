@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pipeline.core.spec import JobSpec
 from pipeline.run.capacity import need_of
 
-__all__ = ["Cost", "cost_of"]
+__all__ = ["Cost", "RateFrom", "cost_of"]
+
+RateFrom = Literal["measured", "given"]
+"""Whether a rate was measured on this machine, or comes from the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +20,7 @@ class Cost:
 
     documents_per_s: float
     """Of one engine."""
-    rate_from: str
-    """`measured` on this machine, or `given`."""
+    rate_from: RateFrom
     engine_hours: float
     gpu_hours: float
     price: float | None
@@ -32,7 +35,7 @@ class Cost:
         return None if self.price is None else self.price * self.priced_hours
 
 
-def cost_of(spec: JobSpec, documents: int, documents_per_s: float, rate_from: str, price: float | None) -> Cost:
+def cost_of(spec: JobSpec, documents: int, documents_per_s: float, rate_from: RateFrom, price: float | None) -> Cost:
     """Hours and price of a run at one engine's rate; more engines take less time and the same hours."""
     hours = documents / documents_per_s / 3600
     need = need_of(spec.cluster, spec.model)

@@ -25,10 +25,11 @@ from pipeline.run.dispatch import Dispatcher
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Unplaced, WorkerReady
-from pipeline.run.progress import Progress, Snapshot
+from pipeline.run.progress import Phase, Progress, Snapshot
+from pipeline.run.stop import StopFlag
 from pipeline.run.task import Assignment
 
-__all__ = ["Cluster", "Driver", "StopFlag"]
+__all__ = ["Cluster", "Driver"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,16 +58,6 @@ class Cluster(Protocol):
 
     def documents_working(self) -> dict[str, int]:
         """Of each task that a worker holds, the documents done, as last heard."""
-
-
-class StopFlag:
-    """Set from a signal handler."""
-
-    def __init__(self) -> None:
-        self.reason: str | None = None
-
-    def set(self, reason: str) -> None:
-        self.reason = self.reason or reason
 
 
 @dataclass(slots=True)
@@ -274,7 +265,7 @@ class Driver:
     def _log(self, what: str, task_id: str, worker_id: str, rest: str) -> None:
         logger.info("run=%s shard=%s worker=%s %s %s", self._run, task_id, worker_id, what, rest)
 
-    def _report(self, phase: str, *, is_last: bool = False) -> None:
+    def _report(self, phase: Phase, *, is_last: bool = False) -> None:
         now = self._clock()
         if is_last or now - self._last.report_at >= REPORT_EVERY_S:
             self._last.report_at = now
@@ -287,7 +278,7 @@ class Driver:
             documents for task_id, documents in working.items() if task_id not in done
         )
 
-    def snapshot(self, phase: str) -> Snapshot:
+    def snapshot(self, phase: Phase) -> Snapshot:
         """The run as it stands."""
         ledger = self._ledger
         return Snapshot(

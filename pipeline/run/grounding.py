@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pipeline.core.document import Document
 from pipeline.run.intake import Row
@@ -35,7 +36,7 @@ def with_grounded(table: pa.Table, rows: Iterable[Row]) -> Iterator[tuple[Row, d
         yield row, outcome
 
 
-def _spans_of(table: pa.Table) -> Any:
+def _spans_of(table: pa.Table) -> NDArray[np.int64]:
     """int[n]: extractive values of each outcome."""
     return np.asarray(pc.list_value_length(table["_spans"]).fill_null(0))
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from pipeline.core.errors import (
     FingerprintError,
@@ -24,7 +21,7 @@ from pipeline.core.spec import JobSpec
 from pipeline.report.model import Report
 from pipeline.report.write import build_report, write_report
 from pipeline.run.dispatch import Dispatcher
-from pipeline.run.driver import Driver, StopFlag
+from pipeline.run.driver import Driver
 from pipeline.run.engines import start_engine
 from pipeline.run.fingerprint import schema_digest
 from pipeline.run.fleet import Fleet
@@ -32,9 +29,10 @@ from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.messages import EngineFactory, Setup
 from pipeline.run.plan import longest_first, spread, text_bytes, write_plan
 from pipeline.run.preflight import Prepared, prepare
-from pipeline.run.progress import LogProgress, Progress, Snapshot
+from pipeline.run.progress import LogProgress, Phase, Progress, Snapshot
 from pipeline.run.record import import_paths
 from pipeline.run.shown import shown_documents
+from pipeline.run.stop import stoppable_ray
 from pipeline.run.submission import SubmissionLog, write_spec
 from pipeline.storage.layout import half_id_of, shard_id_of
 
@@ -102,7 +100,7 @@ def run(
     return result
 
 
-def _snapshot(phase: str, ledger: Ledger) -> Snapshot:
+def _snapshot(phase: Phase, ledger: Ledger) -> Snapshot:
     return Snapshot(
         phase,
         shards_planned=len(ledger.shards),
@@ -155,7 +153,7 @@ def _work(
     if guide is not None and data is not None:
         prepared.store.put_if_absent(prepared.layout.guide(guide.fingerprint), data, attempt=log.submission_id)
     progress(_snapshot("start", ledger))
-    with _ray(spec.name, address, log) as (is_local, stop):
+    with stoppable_ray(spec.name, address, log) as (is_local, stop):
         from pipeline.run.cluster import RayCluster, folder_of_workers
         from pipeline.run.metrics import with_metrics
 
@@ -172,23 +170,9 @@ def _work(
             import_paths() if is_local else (),
         )
         cluster = RayCluster(spec.cluster, spec.limits, setup, data, is_local=is_local)
-        wanted = spec.cluster.engines
-        most = None if wanted == "auto" else wanted
+        most = None if spec.cluster.engines == "auto" else spec.cluster.engines
         fleet = Fleet(1 if most is None else most, concurrency=spec.cluster.concurrency, most=most)
-        pending = ledger.pending()
-        sizes = text_bytes(prepared.stored.plan, pending)
-        order = longest_first(pending, sizes)
-        if spec.limits.stop_if_valid_below is not None:
-            # Long documents fail more often: a run must not be judged by the longest alone.
-            sample = spread(order, spec.limits.after_documents)
-            ledger.sample = frozenset(sample)
-            order = sample | order
-        dispatcher = Dispatcher(
-            order,
-            attempts_per_shard=spec.limits.attempts_per_shard,
-            text_bytes=sizes,
-            halves_present=_halves(prepared),
-        )
+        dispatcher = _dispatcher(prepared, ledger)
         driver = Driver(
             spec.name,
             ledger,
@@ -211,6 +195,24 @@ def _work(
         finally:
             cluster.close()
     return dispatcher.given_up
+
+
+def _dispatcher(prepared: Prepared, ledger: Ledger) -> Dispatcher:
+    """The work that is left, in its order: the longest first, and before them those by which a run may be stopped."""
+    limits, pending = prepared.job.spec.limits, ledger.pending()
+    sizes = text_bytes(prepared.stored.plan, pending)
+    order = longest_first(pending, sizes)
+    if limits.stop_if_valid_below is not None:
+        # Long documents fail more often: a run must not be judged by the longest alone.
+        sample = spread(order, limits.after_documents)
+        ledger.sample = frozenset(sample)
+        order = sample | order
+    return Dispatcher(
+        order,
+        attempts_per_shard=limits.attempts_per_shard,
+        text_bytes=sizes,
+        halves_present=_halves(prepared),
+    )
 
 
 def _check_complete(prepared: Prepared, ledger: Ledger, given_up: Mapping[str, RecordmillError]) -> None:
@@ -269,47 +271,3 @@ def _exit_code(error: RecordmillError | None) -> int:
     if error is None:
         return 0
     return RESUMABLE_EXIT if isinstance(error, StorageError) else error.exit_code
-
-
-@contextlib.contextmanager
-def _ray(name: str, address: str | None, log: SubmissionLog) -> Iterator[tuple[bool, StopFlag]]:
-    """A connection to Ray, whether it is this machine's own, and the flag that SIGTERM and SIGINT set.
-
-    Raises:
-        InterruptedRunError: one of them came while Ray started, which they end at once.
-    """
-    stop = StopFlag()
-    with contextlib.ExitStack() as stack:
-        try:
-            # Also where Ray loses the exception, as it may, the flag is set.
-            with _signals(stop, is_raising=True):
-                from pipeline.run.cluster import ray_connection
-
-                is_local = stack.enter_context(ray_connection(address))
-        except (KeyboardInterrupt, SystemExit):
-            # Ray's own handler for SIGTERM, in the midst of its start, exits the process.
-            error = InterruptedRunError(f"run {name} was stopped by {stop.reason or 'SIGTERM'} while Ray started")
-            log.ended(error.exit_code, error.message)
-            raise error from None
-        stack.enter_context(_signals(stop))
-        yield is_local, stop
-
-
-@contextlib.contextmanager
-def _signals(stop: StopFlag, *, is_raising: bool = False) -> Iterator[None]:
-    """SIGTERM and SIGINT set a flag.  To be entered anew when Ray is up, which installs handlers of its own."""
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.set(signal.Signals(number).name)
-        if is_raising:
-            raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from pipeline.core.errors import RecordmillError
@@ -159,13 +160,13 @@ def least_record(guide: Guide) -> tuple[Counter[str], str]:
     return found, guide.decode(token_ids).decode("utf-8", "replace")
 
 
-def _legible(guide: Guide, words: Any) -> int:
+def _legible(guide: Guide, words: NDArray[np.uint32]) -> int:
     """A legal id, one that people can read if there is any."""
     legal = [token_id for token_id in _ids(words) if token_id not in guide.eos_ids]
     return next((token_id for token_id in legal if _is_plain(guide.decode((token_id,)))), legal[0])
 
 
-def _ids(words: Any) -> list[int]:
+def _ids(words: NDArray[np.uint32]) -> list[int]:
     found: list[int] = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
     return found
 

@@ -20,6 +20,7 @@ __all__ = [
     "Failed",
     "Finished",
     "Lost",
+    "Placed",
     "Setup",
     "StartFailed",
     "Summary",
@@ -87,6 +88,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
+    """A worker's engine serves; `engine` is its name."""
+
     worker_id: str
     engine: str
 
@@ -101,18 +104,24 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True)
 class StartFailed:
+    """A worker that was asked for is gone before its engine served."""
+
     worker_id: str
     error: RecordmillError
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """A task's rows are committed, by this worker or another."""
+
     worker_id: str
     summary: Summary
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """An attempt failed; its worker lives."""
+
     worker_id: str
     task_id: str
     error: RecordmillError

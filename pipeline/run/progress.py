@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pipeline.run.ledger import Tally
 
-__all__ = ["LogProgress", "Progress", "Snapshot"]
+__all__ = ["LogProgress", "Phase", "Progress", "Snapshot"]
 
 logger = logging.getLogger(__name__)
+
+Phase = Literal["preflight", "plan", "start", "extract", "report", "done"]
+"""What a submission is at, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A run at one moment.  `documents` counts committed ones; `documents_working` those done in other shards."""
 
-    phase: str
-    """`preflight`, `plan`, `start`, `extract`, `report` or `done`."""
+    phase: Phase
     shards_planned: int = 0
     shards_done: int = 0
     documents_planned: int = 0

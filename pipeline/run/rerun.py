@@ -182,9 +182,9 @@ def _check_differs(spec: JobSpec, rerun: RerunSpec, parent: Identity, ours: Iden
     """The same request gives the same record: only documents that got no answer may be asked again as they were."""
     if spec.decoding.temperature > 0 or set(rerun.status) <= {Status.FAILED}:
         return
-    is_link = "rerun."
-    before = {name: value for name, value in parent.fields.items() if not name.startswith(is_link)}
-    now = {name: value for name, value in ours.fields.items() if not name.startswith(is_link)}
+    link = "rerun."
+    before = {name: value for name, value in parent.fields.items() if not name.startswith(link)}
+    now = {name: value for name, value in ours.fields.items() if not name.startswith(link)}
     if before == now:
         raise SpecError(
             f"nothing differs from the run under {rerun.of}, so its records would come out again: "

@@ -8,13 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.run.intake import is_synthetic_id
 
-__all__ = ["SharedId", "SharedIds", "id_hashes", "shared_ids"]
+__all__ = ["Hashes", "SharedId", "SharedIds", "id_hashes", "shared_ids"]
+
+Hashes = NDArray[np.uint64]
 
 EXAMPLES = 5
 _RANGES = 16
@@ -41,7 +43,7 @@ class SharedIds:
     examples: tuple[SharedId, ...] = ()
 
 
-def id_hashes(ids: Sequence[str | None]) -> Any:
+def id_hashes(ids: Sequence[str | None]) -> Hashes:
     """uint64[n], rising, each once: the hashes of a shard's ids.  Null and ids of unreadable rows are left out."""
     digests = (_digest(name) for name in ids if name is not None and not is_synthetic_id(name))
     return np.unique(np.frombuffer(b"".join(digests), np.uint64))
@@ -51,7 +53,7 @@ def _digest(document_id: str) -> bytes:
     return hashlib.blake2b(document_id.encode(), digest_size=8).digest()
 
 
-def shared_ids(hashes: Mapping[str, Any], ids_of: Callable[[str], Sequence[str | None]]) -> SharedIds:
+def shared_ids(hashes: Mapping[str, Hashes], ids_of: Callable[[str], Sequence[str | None]]) -> SharedIds:
     """Counts the ids that stand in more than one shard.
 
     Args:
@@ -72,7 +74,7 @@ def shared_ids(hashes: Mapping[str, Any], ids_of: Callable[[str], Sequence[str |
     return SharedIds(count, tuple(examples))
 
 
-def _repeated(arrays: Sequence[Any]) -> Iterator[Any]:
+def _repeated(arrays: Sequence[Hashes]) -> Iterator[Hashes]:
     """The hashes that stand in more than one array, range by range."""
     bounds = np.array([number * (2**64 // _RANGES) for number in range(1, _RANGES)], np.uint64)
     cuts = [(0, *np.searchsorted(array, bounds), len(array)) for array in arrays]
@@ -82,7 +84,9 @@ def _repeated(arrays: Sequence[Any]) -> Iterator[Any]:
         yield np.unique(gathered[1:][gathered[1:] == gathered[:-1]])
 
 
-def _example(value: Any, hashes: Mapping[str, Any], ids_of: Callable[[str], Sequence[str | None]]) -> SharedId | None:
+def _example(
+    value: np.uint64, hashes: Mapping[str, Hashes], ids_of: Callable[[str], Sequence[str | None]]
+) -> SharedId | None:
     """The id of a hash and where it stands; None where two ids have the hash."""
     shard_ids = [shard_id for shard_id, array in hashes.items() if _holds(array, value)]
     places: dict[str, list[str]] = {}
@@ -93,6 +97,6 @@ def _example(value: Any, hashes: Mapping[str, Any], ids_of: Callable[[str], Sequ
     return next((SharedId(name, tuple(found)) for name, found in shared), None)
 
 
-def _holds(array: Any, value: Any) -> bool:
+def _holds(array: Hashes, value: np.uint64) -> bool:
     position = int(np.searchsorted(array, value))
     return position < len(array) and bool(array[position] == value)

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.core.document import Document
 from pipeline.core.errors import SpecError
@@ -240,7 +240,7 @@ class _Replay:
             found.append(self._weighed(step, token_id, legal))
         return tuple(found)
 
-    def _is_bent(self, number: int, legal: Any, allowed: Any) -> bool:
+    def _is_bent(self, number: int, legal: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> bool:
         """Whether the likeliest token that the schema allows is one that the budget forbids."""
         likely = [(logprob, token_id) for token_id, logprob in self._score(number).items() if allowed[token_id]]
         return bool(likely) and not legal[max(likely)[1]]
@@ -248,7 +248,7 @@ class _Replay:
     def _score(self, number: int) -> _ByToken:
         return self._scores[number] if number < len(self._scores) else {}
 
-    def _weighed(self, step: Step, token_id: int, legal: Any) -> Step:
+    def _weighed(self, step: Step, token_id: int, legal: NDArray[np.bool_]) -> Step:
         number = step.number - 1
         scores, masked = self._score(number), self._masked.get(number, {})
         free, under_mask = _probability(scores, token_id), _probability(masked, token_id)
@@ -288,6 +288,6 @@ def _probability(by_token: _ByToken, token_id: int) -> float | None:
     return math.exp(by_token[token_id]) if token_id in by_token else None
 
 
-def _bits(words: Any) -> Any:
+def _bits(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """bool[ids] of a mask row."""
     return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)

@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,7 +21,7 @@ from pipeline.report.write import build_report
 from pipeline.run.grounding import misplaced, with_grounded
 from pipeline.run.intake import ReadPiece, Row, is_synthetic_id, rows_of
 from pipeline.run.plan import StoredPlan, standing_plan
-from pipeline.run.shared_ids import SharedIds, id_hashes, shared_ids
+from pipeline.run.shared_ids import Hashes, SharedIds, id_hashes, shared_ids
 from pipeline.storage.documents import DocumentReader
 from pipeline.storage.layout import RunLayout, shard_id_of
 from pipeline.storage.parts import read_footer, read_part
@@ -124,7 +123,7 @@ def verify_parts(
         return _check_part(store, layout.part(shard_id), shard_id, plan.fingerprint, rows)
 
     found = 0
-    hashes: dict[str, Any] = {}
+    hashes: dict[str, Hashes] = {}
     for shard_id, checked in zip(stored_shards, in_order(check, stored_shards.items(), THREADS, ahead=2), strict=True):
         found += checked.documents
         wrong += checked.problems
@@ -159,7 +158,7 @@ def _check_part(store: Store, uri: str, shard_id: str, fingerprint: str, rows: I
 class _Checked:
     documents: int
     problems: list[str]
-    id_hashes: Any
+    id_hashes: Hashes
 
 
 def compare_ids(uri: str, expected: list[str | None], found: list[str | None]) -> list[str]:

@@ -22,7 +22,7 @@ from ray.util import get_node_ip_address
 
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, RecordImportError, RecordmillError
 from pipeline.core.globs import glob_root, is_glob
-from pipeline.core.sections import local_path
+from pipeline.core.places import local_path
 from pipeline.core.spec import JobSpec
 from pipeline.decoding import Guide
 from pipeline.engine.prompts import PromptBuilder, load_tokenizer

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
 from pipeline.core.globs import glob_root, is_glob, is_hidden
-from pipeline.core.sections import InputSpec, LimitsSpec, absolute, local_path
+from pipeline.core.places import absolute, local_path
+from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
 from pipeline.storage.partitions import file_spec, folder_columns, with_partitions
 from pipeline.storage.store import ObjectInfo, Store

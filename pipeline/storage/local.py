@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.core.errors import InputError, StorageAccessError, StorageError, StorageNotFoundError, UnreadableError
 from pipeline.core.globs import glob_matcher, glob_root, is_glob, is_hidden
-from pipeline.core.sections import local_path
+from pipeline.core.places import local_path
 from pipeline.storage.store import ObjectInfo
 
 if TYPE_CHECKING:

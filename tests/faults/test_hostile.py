@@ -101,7 +101,7 @@ def test_settings_of_an_engine_that_hold_secrets_are_stored_as_such() -> None:
     ],
 )
 def test_a_spec_that_reaches_elsewhere_is_refused_and_its_secret_is_not_repeated(changes: dict[str, Any]) -> None:
-    """Fails when `core.spec._checked_uri`, `_consistent` or a pattern of a key lets it pass."""
+    """Fails when `core.places.checked_uri`, `_consistent` or a pattern of a key lets it pass."""
     with pytest.raises(SpecError) as caught:
         parse_spec(_raw(**changes), source="job.yaml")
     assert "secret@" not in str(caught.value)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields
 
 from pipeline.core.document import InputObject, Plan
 from pipeline.run.dispatch import Dispatcher
-from pipeline.run.driver import Driver, StopFlag
+from pipeline.run.driver import Driver
 from pipeline.run.fingerprint import Identity
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule
 from pipeline.run.plan import StoredPlan, longest_first, make_shards, parse_plan, render_plan, text_bytes
+from pipeline.run.stop import StopFlag
 from pipeline.storage.layout import RunLayout, shard_id_of
 from tests.bench.simulation.weather import Weather, WeatherCluster
 

@@ -12,11 +12,12 @@ from pipeline.core.document import Piece, Shard
 from pipeline.core.errors import EngineDeadError, EngineError, RecordmillError
 from pipeline.core.outcome import Cause, Status
 from pipeline.run.dispatch import Dispatcher
-from pipeline.run.driver import Driver, StopFlag
+from pipeline.run.driver import Driver
 from pipeline.run.fleet import Fleet
 from pipeline.run.ledger import Ledger, StopRule, Tally
 from pipeline.run.messages import Event, Failed, Finished, Lost, Placed, StartFailed, Summary, Unplaced, WorkerReady
 from pipeline.run.progress import Snapshot
+from pipeline.run.stop import StopFlag
 from pipeline.run.task import Assignment, Task
 
 Row = tuple[str, int, int]
@@ -152,7 +153,7 @@ class SimulatedCluster:
         done: dict[str, int] = {}
         for worker_id, tasks in self.queues.items():
             for task in tasks:
-                came = min(len(rows(task.shard)), int((self.now - self.begun[worker_id, task.task_id]) / self.row_s))
+                came = min(task.shard.rows, int((self.now - self.begun[worker_id, task.task_id]) / self.row_s))
                 if task.merge is None:
                     done[task.task_id] = max(came, done.get(task.task_id, 0))
         return done

@@ -59,6 +59,9 @@ def test_a_size_that_makes_no_sense_is_left_to_the_engine() -> None:
         ([{"CPU": 0, "GPU": 4}], Need(1, 1, ranks=2), 0),
         ([{"CPU": 1, "GPU": 2}, {"CPU": 0, "GPU": 2}], Need(1, 1, ranks=2), 1),
         ([], Need(1, 1, ranks=2), 0),
+        ([{"CPU": 8, "GPU": 3}] * 2, Need(1, 2), 2),
+        ([{"CPU": 8, "GPU": 1}], Need(1, 0.25), 4),
+        ([{"CPU": 2}], Need(0.1, 0), 20),
     ],
 )
 def test_engines_are_counted_as_ray_can_place_them(machines: list[dict[str, float]], need: Need, fits: int) -> None:

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from pipeline.core.document import Document, Piece, Shard
-from pipeline.core.errors import EngineDeadError, StorageError, UnreadableError
+from pipeline.core.document import Document
 from pipeline.core.outcome import Cause, Outcome, Status
 from pipeline.core.sections import PromptSpec
 from pipeline.core.span import Span
 from pipeline.core.spec import JobSpec, parse_spec
 from pipeline.decoding import Vocabulary, compile_grammar, compile_guide
-from pipeline.engine.base import Completion, EngineMetrics, Request
 from pipeline.engine.byte_tokenizer import ByteTokenizer
 from pipeline.engine.prompts import PromptBuilder
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
-from pipeline.run.attempt import Lanes, ShardWork, Work
-from pipeline.run.commit import Commit
 from pipeline.run.extract import Extractor
 from pipeline.run.grounding import misplaced
 from pipeline.run.guidance import Guidance, guidance_of
 from pipeline.run.intake import Row
-from pipeline.run.ledger import Tally
-from pipeline.run.messages import Summary
-from pipeline.run.task import Task
-from pipeline.run.worker import Worker
 from pipeline.storage.arrow import outcomes_table, record_schema, storable
 
 
@@ -157,9 +146,17 @@ async def test_an_engine_that_leaves_its_guide_is_not_believed(tmp_path: Path) -
     assert "did not follow its guide" in (outcome.detail or "")
 
 
+async def test_a_record_that_was_ended_for_repeating_itself_says_so(tmp_path: Path) -> None:
+    """Fails when it passes for one that ran out of its budget, which more tokens would mend."""
+    outcome = await Bench(tmp_path, _spec(), _wish("a" * 30, 0)).outcome("a chair")
+    assert (outcome.status, outcome.cause) == (Status.CLOSED, Cause.RUNAWAY)
+    assert outcome.record == {"name": "a", "tags": []}
+
+
 async def test_a_refused_request_is_an_outcome(tmp_path: Path) -> None:
     outcome = await Bench(tmp_path, _spec(), None, refuse_on="chair").outcome("a chair")
     assert (outcome.status, outcome.cause) == (Status.FAILED, Cause.REFUSED)
+    assert outcome.prompt_tokens == len(b"a chair") + 1
 
 
 async def test_a_document_that_leaves_no_room_is_too_long(tmp_path: Path) -> None:
@@ -178,163 +175,6 @@ async def test_a_long_document_is_cut_with_a_mark(tmp_path: Path, where: str, se
     outcome = await other.outcome("first" + "x" * 90 + "last")
     assert outcome.status is Status.VALID
     assert f"only the {where} was read: " in (outcome.detail or "")
-
-
-class Slow:
-    """Completions that wait until they are let go; counts how many are in flight."""
-
-    name = "slow"
-    max_model_len = 1000
-
-    def __init__(self, dies: bool = False) -> None:
-        self.in_flight = 0
-        self.most = 0
-        self.seen: list[str] = []
-        self.go = asyncio.Event()
-        self.dies = dies
-
-    async def generate(self, request: Request) -> Completion:
-        self.in_flight += 1
-        self.most = max(self.most, self.in_flight)
-        self.seen.append(bytes(request.prompt_ids).decode().strip())
-        await self.go.wait()
-        self.in_flight -= 1
-        if self.dies:
-            raise EngineDeadError("gone")
-        text = _wish(self.seen[-1], 0)
-        return Completion(tuple(text.encode()), text, "stop")
-
-    def metrics(self) -> EngineMetrics:
-        return EngineMetrics()
-
-    async def close(self) -> None:
-        return None
-
-
-def _work(engine: Slow, concurrency: int, read: Any = None) -> tuple[ShardWork, Lanes]:
-    spec = _spec("none", "reject")
-    prompts = PromptBuilder(ByteTokenizer(), PromptSpec(), "{{ text }}", {})
-    extractor = Extractor(spec, Thing, engine, Guidance(None), prompts, ThreadPoolExecutor(1))
-    lanes = Lanes(concurrency)
-    reading = ThreadPoolExecutor(1)
-    work = ShardWork(extractor, read or _documents, lanes, reading, document_bytes=1000, known=_folder)
-    return work, lanes
-
-
-def _folder(piece: Piece) -> dict[str, Any]:
-    return {"day": piece.uri}
-
-
-def _documents(piece: Piece) -> Iterator[Document]:
-    for row in range(piece.row_start, piece.row_stop):
-        yield Document(f"{piece.uri}{row}", f"{piece.uri}{row}")
-
-
-def _shard(name: str, rows: int) -> Shard:
-    return Shard((Piece(name, "e", 0, 0, rows),))
-
-
-async def _settled(engine: Slow, count: int) -> None:
-    async with asyncio.timeout(30):
-        while engine.in_flight < count:
-            await asyncio.sleep(0.001)
-    await asyncio.sleep(0.02)
-
-
-async def test_rows_that_cannot_be_read_pass_through_what_their_folder_says() -> None:
-    def read(piece: Piece) -> Iterator[Document]:
-        raise UnreadableError("a bad page")
-
-    work, _ = _work(Slow(), 2, read)
-    done = await work.run(_shard("a", 2), "a", 60)
-    assert [(outcome.cause, outcome.extra) for outcome in done.outcomes] == [(Cause.UNREADABLE, {"day": "a"})] * 2
-
-
-async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish() -> None:
-    engine = Slow()
-    work, _ = _work(engine, 3)
-    tasks = [asyncio.create_task(work.run(_shard(name, 3), name, 60)) for name in ("a", "b")]
-    await _settled(engine, 4)
-    assert sorted(engine.seen) == ["a0", "a1", "a2", "b0"]
-    engine.go.set()
-    done: list[Work] = await asyncio.gather(*tasks)
-    assert [[outcome.document_id for outcome in item.outcomes] for item in done] == [
-        ["a0", "a1", "a2"],
-        ["b0", "b1", "b2"],
-    ]
-    assert engine.most == 4
-
-
-async def test_the_longest_of_the_rows_at_hand_enters_first_and_outcomes_keep_the_order_of_the_rows() -> None:
-    """Fails when rows enter as they stand: the engine would wait for the last one alone."""
-    words = [3, 1, 40, 0, 7]
-
-    def read(piece: Piece) -> Iterator[Document]:
-        for row, count in enumerate(words):
-            yield Document(f"d{row}", " ".join([f"{row}"] * count))
-
-    engine = Slow()
-    engine.go.set()
-    work, _ = _work(engine, 1, read)
-    done = await work.run(_shard("a", 5), "a", 60)
-    assert [seen[0] for seen in engine.seen] == ["2", "4", "0", "1"]
-    assert [outcome.document_id for outcome in done.outcomes] == [f"d{row}" for row in range(5)]
-    assert done.outcomes[3].cause is Cause.EMPTY
-
-
-@pytest.mark.parametrize(("concurrency", "in_flight"), [(1, 2), (3, 4), (8, 9), (9, 11)])
-async def test_the_slots_and_an_eighth_more_are_in_flight_and_all_are_given_back_when_the_engine_dies(
-    concurrency: int, in_flight: int
-) -> None:
-    engine = Slow(dies=True)
-    work, lanes = _work(engine, concurrency)
-    task = asyncio.create_task(work.run(_shard("a", 20), "a", 60))
-    await _settled(engine, in_flight)
-    engine.go.set()
-    with pytest.raises(EngineDeadError):
-        await task
-    assert engine.most == in_flight
-    for _ in range(in_flight):
-        await asyncio.wait_for(lanes.slots.acquire(), 1)
-
-
-async def test_what_a_shard_came_to_is_told_until_its_commit_has_ended() -> None:
-    engine = Slow()
-    engine.go.set()
-    setup: Any = SimpleNamespace(spec=_spec("none", "reject"), submission_id="s")
-    worker = Worker(setup, 3)
-    worker._work, worker._lanes = _work(engine, 3)
-    told: list[dict[str, int]] = []
-
-    def commit(task: Task, work: Work, attempt: str) -> Commit:
-        told.append(asyncio.run(worker.documents_working()))
-        return Commit(Tally(), is_ours=True, encode_s=0.0, put_s=0.0)
-
-    held: Any = SimpleNamespace(standing=lambda task: None, commit=commit)
-    metrics: Any = SimpleNamespace(shard_committed=lambda wall_s: None)
-    worker._committer, worker._metrics = held, metrics
-    shard = _shard("a", 5)
-    assert isinstance(await worker.attempt(Task(shard.shard_id, shard, shard.shard_id), 1), Summary)
-    assert told == [{shard.shard_id: 5}]
-    assert await worker.documents_working() == {}
-
-
-async def test_a_shard_that_takes_too_long_counts_as_a_dead_engine() -> None:
-    work, _ = _work(Slow(), 3)
-    with pytest.raises(EngineDeadError, match="more than"):
-        await work.run(_shard("a", 2), "a", 0.05)
-
-
-async def test_a_store_that_gives_out_ends_the_attempt_and_nothing_is_committed_half() -> None:
-    def read(piece: Piece) -> Iterator[Document]:
-        yield Document("a", "a")
-        raise StorageError("503")
-
-    engine = Slow()
-    engine.go.set()
-    work, _ = _work(engine, 3, read)
-    with pytest.raises(StorageError):
-        await work.run(_shard("a", 2), "a", 60)
 
 
 class Found(BaseModel):

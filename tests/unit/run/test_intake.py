@@ -48,6 +48,11 @@ def test_a_document_that_cannot_be_asked_about_has_its_cause(document: Document,
     assert row.content.document_id == document.document_id
 
 
+def test_a_document_of_as_many_bytes_as_are_allowed_is_asked_about() -> None:
+    (row,) = _rows(_read(Document("a", "é" * 50)), 1)
+    assert isinstance(row.content, Document)
+
+
 def test_the_first_of_two_equal_ids_is_kept() -> None:
     first, second = _rows(_read(Document("a", "one"), Document("a", "two")), 2)
     assert isinstance(first.content, Document)

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.core.errors import InterruptedRunError
 from pipeline.run import cluster
-from pipeline.run.job import _ray
+from pipeline.run.stop import stoppable_ray
 from pipeline.run.submission import SubmissionLog
 from pipeline.storage.layout import RunLayout
 from pipeline.storage.local import LocalStore
@@ -49,7 +49,7 @@ def test_it_ends_at_once_with_how_to_go_on(
 ) -> None:
     _starting(monkeypatch, number, kind=kind)
     before = signal.getsignal(number)
-    with pytest.raises(InterruptedRunError) as caught, _ray("notes", None, log):
+    with pytest.raises(InterruptedRunError) as caught, stoppable_ray("notes", None, log):
         pytest.fail("Ray is said to be up")
     expected = number.name if kind == "plain" else "SIGTERM"
     assert str(caught.value) == (
@@ -65,7 +65,7 @@ def test_one_that_was_swallowed_stops_the_driver(
     number: signal.Signals, log: SubmissionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _starting(monkeypatch, number, kind="swallowing")
-    with _ray("notes", None, log) as (is_local, stop):
+    with stoppable_ray("notes", None, log) as (is_local, stop):
         assert is_local
         assert stop.reason == number.name
 
@@ -80,6 +80,6 @@ def test_one_that_comes_later_sets_the_flag(
         yield False
 
     monkeypatch.setattr(cluster, "ray_connection", ray_connection)
-    with _ray("notes", "auto", log) as (is_local, stop):
+    with stoppable_ray("notes", "auto", log) as (is_local, stop):
         signal.raise_signal(number)
         assert (is_local, stop.reason) == (False, number.name)

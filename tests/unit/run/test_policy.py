@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,9 @@ class Tags(BaseModel):
 class Day(BaseModel):
     rain_by_hour: Annotated[list[int], Field(min_length=24, max_length=24)]
     total: int
+
+
+LONG = Receipt(shop="corner shop", items=[Item(name="tea", price=3)] * 4, total=12).model_dump_json()
 
 
 @cache
@@ -287,3 +291,34 @@ def test_a_runaway_in_a_list_that_must_go_on_is_closed_however_often_the_engine_
     assert Day.model_validate_json(bytes(generation.token_ids)).rain_by_hour == [0] * 24
     asked = [(tuple(r.prompt_ids), r.max_tokens) for r in recorded.requests]
     assert len(set(asked)) == len(asked) == generation.usage.requests == 3
+
+
+def test_each_request_of_a_sampled_document_has_a_seed_of_its_own_and_the_same_in_every_submission() -> None:
+    """Fails when a longer budget samples the same record again, so that a second attempt shows nothing."""
+    ladder = [_least() + 3, _least() + 20, 300]
+    asked = [[request.seed for request in _decode(LONG, ladder, temperature=1.0)[2].requests] for _ in range(2)]
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == len(set(asked[0])) == 3
+
+
+class _Stricter(GuideReviewer):
+    """Under no larger budget may a record begin so, with tokens kept back."""
+
+    def is_legal(self, token_ids: Sequence[int], budget_tokens: int, reserve_tokens: Sequence[int] = ()) -> bool:
+        return False
+
+
+def test_where_a_larger_budget_keeps_back_too_much_for_what_stands_it_keeps_back_nothing() -> None:
+    """Fails when the engine is asked for what it has to refuse, and the ladder ends at its first rung."""
+
+    async def run() -> list[Request]:
+        guide, path = _guide(Receipt)
+        engine = Recorded(ScriptedEngine(Script(), guides={guide.fingerprint: path}, answer=lambda _: LONG))
+        reserves = (2,) * len(guide.fields)
+        sampling = Sampling("r", tuple(b"prompt"), "recordmill", guide.fingerprint, reserve_tokens=reserves)
+        await decode_closed(engine, sampling, [_least() + 8, 400], _Stricter(guide))
+        await engine.close()
+        return engine.requests
+
+    kept_back = [any(request.guide.reserve_tokens) for request in asyncio.run(run()) if request.guide is not None]
+    assert kept_back == [True, False]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.document import Document, Piece, Plan
 from pipeline.core.spec import parse_spec
+from pipeline.report.model import Report
 from pipeline.report.write import build_report, write_report
 from pipeline.run import shared_ids
 from pipeline.run.fingerprint import Identity
@@ -52,6 +54,57 @@ def test_ids_in_several_shards_are_counted_and_named_and_are_no_problem(tmp_path
         SharedId("a", (shard_ids[0], shard_ids[3])),
         SharedId("b", (shard_ids[0], shard_ids[1], shard_ids[2])),
     ]
+
+
+def _verified_after(change: Callable[[Run, Plan], None], folder: Path) -> Verification:
+    """A sound run of two shards, verified after something was done to it."""
+    run, plan = Run(RunLayout(f"{folder}/run/")), plan_of(2, 2)
+    for position, ids in enumerate(IDS[:2]):
+        run.put_part(plan, position, [replace(valid(document_id), spans=()) for document_id in ids])
+    write_report(run.store, run.layout, build_report(run.store, run.layout, plan))
+    change(run, plan)
+
+    def read(piece: Piece) -> Iterator[Document]:
+        return (Document(document_id, "text") for document_id in IDS[piece.row_group])
+
+    return verify_parts(run.store, run.layout, StoredPlan(plan, Identity({})), read, document_bytes=100)
+
+
+def _add_foreign(run: Run, plan: Plan) -> None:
+    run.store.put(run.layout.part("0" * 16), b"of a run before")
+
+
+def _swap_parts(run: Run, plan: Plan) -> None:
+    first, second = (run.layout.part(shard.shard_id) for shard in plan.shards)
+    data = run.store.get(first)
+    run.store.put(first, run.store.get(second))
+    run.store.put(second, data)
+
+
+def _alter_the_report(run: Run, plan: Plan) -> None:
+    said = Report.model_validate_json(run.store.get(run.layout.report_json))
+    tokens = said.tokens.model_copy(update={"output_tokens": said.tokens.output_tokens + 1})
+    altered = said.model_copy(update={"tokens": tokens})
+    run.store.put(run.layout.report_json, altered.model_dump_json().encode())
+
+
+def _lose_the_report(run: Run, plan: Plan) -> None:
+    Path(run.layout.report_json).unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_add_foreign, f"{'0' * 16} under .* belongs to no planned shard"),
+        (_swap_parts, "says that it is shard"),
+        (_alter_the_report, "does not say what the parts say"),
+        (_lose_the_report, "there is no .*report.json"),
+    ],
+)
+def test_what_does_not_hold_is_named(change: Callable[[Run, Plan], None], said: str, tmp_path: Path) -> None:
+    found = _verified_after(change, tmp_path)
+    assert not found.is_sound
+    assert any(re.search(said, problem) for problem in found.wrong), found.wrong
 
 
 def test_missing_shards_are_told_from_what_is_wrong(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,8 @@ from pipeline.core.errors import VerificationError
 from pipeline.core.outcome import Cause, FoundSpan, Outcome, Status
 from pipeline.storage.arrow import outcomes_table, record_schema
 from pipeline.storage.footer import NO_CAUSE, PartFooter, Problem, Timings, histogram, part_footer
-from pipeline.storage.parts import _digest, encode_part, merge_parts, read_footer, read_part
+from pipeline.storage.parts import _digest, encode_part, merge_parts, read_footer, read_part, read_statuses
+from pipeline.storage.store import Store
 from tests.stores import MemoryStore
 from tests.unit.storage.earlier import without_copied
 
@@ -220,6 +222,30 @@ def test_a_footer_of_a_later_version_is_refused() -> None:
     changed = _with_footer(table, later.encode())
     with pytest.raises(VerificationError, match="does not know"):
         read_footer(_stored(changed), URI)
+
+
+@pytest.mark.parametrize("read", [read_part, read_statuses])
+def test_rows_that_contradict_an_intact_footer_are_refused(read: Callable[[Store, str], object]) -> None:
+    """Fails when the counts of a part are believed without a look at its rows."""
+    _, footer = _part(ROWS)
+    table, _ = _part([*ROWS[:-1], Outcome("e", Status.FAILED, Cause.EMPTY)])
+    with pytest.raises(VerificationError, match="contradict the counts"):
+        read(_stored(_with_footer(table, footer.model_dump_json().encode())), URI)
+
+
+def test_a_part_that_does_not_read_back_as_it_was_written_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a version of Arrow writes what it reads otherwise; fails when nothing is read back."""
+    table, footer = _part(ROWS)
+    ids = pa.array(["other", *table["_document_id"].to_pylist()[1:]], pa.string())
+    write = pq.write_table
+
+    def altered(given: pa.Table, sink: Any, **options: Any) -> None:
+        index = given.schema.get_field_index("_document_id")
+        write(given.set_column(index, given.schema.field(index), ids), sink, **options)
+
+    monkeypatch.setattr(pq, "write_table", altered)
+    with pytest.raises(VerificationError, match="does not read back"):
+        encode_part(table, footer)
 
 
 def _with_footer(table: pa.Table, text: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The arithmetic of an estimate."""
+"""The arithmetic of a sample: what a budget would do to records of its lengths, and how sure that is."""
 
 from __future__ import annotations
 
