@@ -117,6 +117,8 @@ class ModelSpec(Section):
     @classmethod
     def _reserved(cls, value: dict[str, Any]) -> dict[str, Any]:
         reserved = {"model", "revision", "scheduler_cls", "trust_remote_code", "tokenizer", "skip_tokenizer_init"}
+        # With one, vLLM masks nothing before a model's reasoning has ended; prompts here ask for none.
+        reserved |= {"reasoning_parser"}
         if taken := sorted(reserved & value.keys()):
             raise ValueError(f"{', '.join(taken)} cannot be set here")
         if value.get("data_parallel_size") not in (None, 1):

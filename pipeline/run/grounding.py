@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pipeline.core.document import Document
 from pipeline.run.intake import Row
 from pipeline.run.located import value_at
-from pipeline.spans.choices import lowered
+from pipeline.spans.choices import is_alike
 from pipeline.spans.folding import folded
 
 __all__ = ["has_spans", "misplaced", "with_grounded"]
@@ -62,7 +62,7 @@ def misplaced(row: Mapping[str, Any], text: str) -> list[str]:
         if not isinstance(value, str) or _is_number(value):
             continue
         stands = folded(text[start:end])
-        if stands.casefold() != value.casefold() and lowered(stands) != lowered(value):
+        if stands.casefold() != value.casefold() and not is_alike(stands, value):
             problems.append(f"{field} is not what stands at [{start}, {end})")
     return problems
 

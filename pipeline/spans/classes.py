@@ -155,6 +155,4 @@ def _digit_zeros() -> list[int]:
 
 def ascii_digits(points: Array) -> str:
     """The characters with the digits and signs of numbers spelt in ASCII, one character for one."""
-    if len(points) and int(points.max()) >= 0x80:
-        points = _digit_table()[points]
-    return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
+    return _digit_table()[points].astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")

@@ -22,8 +22,11 @@ WALL = "\0"
 _SPACE_POINT = 0x20
 _PAGE_ENDS = (0x0C, 0x2029)
 _CLOSING = "\"'”’»)\\]）」』】"
-_WITH_SPACE = regex.compile(rf"[.!?…‽؟۔।॥።။។][.!?…]*[{_CLOSING}]*+ (?=[\"'“‘«(\[¿¡]*+(?!\p{{Ll}})\S)")
-_WITHOUT_SPACE = regex.compile(rf"[。！？｡]++[{_CLOSING}]*+ ?(?=[^ \0])")
+# A run of stops is looked at once, from its first: hence what may not stand before.
+_WITH_SPACE = regex.compile(
+    rf"(?:(?<![.!?…‽؟۔।॥።။។])[.!?…]|[‽؟۔।॥።။។])[.!?…]*+[{_CLOSING}]*+ (?=[\"'“‘«(\[¿¡]*+(?!\p{{Ll}})\S)"
+)
+_WITHOUT_SPACE = regex.compile(rf"(?<![。！？｡])[。！？｡]++[{_CLOSING}]*+ ?(?=[^ \0])")
 _ABBREVIATION = regex.compile(
     r"(?:(?<![\p{L}\p{N}])(?:\p{L}|\p{N}{1,3}|adj|al|approx|art|attn|ave|bhd|bldg|blvd|bros|bzw|ca|capt|cf|cie|co|col"
     r"|corp|dept|dipl|doc|dr|dra|ed|etc|ext|fax|fig|gen|gmbh|hon|inc|ing|int|jr|lic|lt|ltd|ltda|max|mfg|min|misc|mme"

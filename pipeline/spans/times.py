@@ -29,17 +29,17 @@ _HALF_BEFORE = regex.compile(r"(?P<half>(?<![^\W\d_])(?:[A-Z]{2}|pm)|[^\W\d_a-zA
 """Not `am`, which is a word of German and the end of names; not the end of a longer word, where a script has words."""
 _ZONE = regex.compile(
     r" ?(?:(?P<utc>Z|UTC|GMT)(?:(?P<sign>[+-])(?P<hour>\d{1,2})(?::?(?P<minute>\d\d))?)?(?![\p{L}\d:]))"
-    r"|(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:]|[.,]\d)"
+    r"| ?(?P<sign>[+-])(?P<hour>\d\d):?(?P<minute>\d\d)(?![\d:]|[.,]\d)"
 )
 _MAX_OFFSET = 14
 """Hours from UTC, at most."""
 _JOIN = regex.compile(r"[ ,;@|(/\-]{0,3}(?P<word>(?:\p{L}\p{M}*){1,10}[.:)]{0,2}[ ,]{0,2})?")
 
 
-def _zone(text: str, end: int, *, has_seconds: bool) -> tuple[str, int]:
+def _zone(text: str, end: int, *, may_be_range: bool) -> tuple[str, int]:
     """The zone written at `end`, in RFC 3339, and where it ends.
 
-    A bare `-12:00` after minutes is the end of a range of times.
+    A bare `-12:00` after minutes is the end of a range of times, but for those that `T` joins to a date (ISO 8601).
     """
     found = _ZONE.match(text, end)
     if found is None:
@@ -47,7 +47,7 @@ def _zone(text: str, end: int, *, has_seconds: bool) -> tuple[str, int]:
     if found["sign"] is None:
         return "Z", found.end()
     hour, minute = int(found["hour"]), int(found["minute"] or 0)
-    is_range = found["utc"] is None and found["sign"] == "-" and not has_seconds
+    is_range = may_be_range and found["utc"] is None and found["sign"] == "-"
     if is_range or hour > _MAX_OFFSET or minute > 59:
         return "", end
     return f"{found['sign']}{hour:02}:{minute:02}", found.end()
@@ -69,7 +69,8 @@ def _time(text: str, found: regex.Match[str]) -> Candidate | None:
         hour = hour % 12 + (12 if is_pm else 0)
     if hour > 23 or minute > 59 or second > 59:
         return None
-    zone, end = _zone(text, end, has_seconds=found["second"] is not None)
+    is_iso = text[start - 2 : start - 1].isdecimal() and text[start - 1 : start] == "T"
+    zone, end = _zone(text, end, may_be_range=found["second"] is None and not is_iso)
     fraction = f".{found['fraction'][:6]}" if found["fraction"] else ""
     return Candidate(start, end, f"{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
 

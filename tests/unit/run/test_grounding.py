@@ -30,6 +30,10 @@ def test_a_value_that_stands_where_its_span_says_is_sound(row: dict[str, Any]) -
     assert misplaced(row, TEXT) == []
 
 
+def test_a_value_of_an_enumeration_may_stand_with_its_accents_apart() -> None:
+    assert misplaced(_row("place", 0, 5, place="caf\u00e9"), "CAFE\u0301") == []
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

@@ -112,7 +112,7 @@ def test_a_date_may_cross_lines_only_where_its_scope_does() -> None:
         ("14 h 30", "14:30:00"), ("1430 hrs", "14:30:00"), ("20 : 13", "20:13:00"), ("10:15:30.25", "10:15:30.25"),
         ("10:15:30,1234567", "10:15:30.123456"),
         ("10:15Z", "10:15:00Z"), ("10:15:30+08:00", "10:15:30+08:00"), ("10:15:30-0500", "10:15:30-05:00"),
-        ("10:15 UTC", "10:15:00Z"),
+        ("10:15 UTC", "10:15:00Z"), ("10:15:30 +0100", "10:15:30+01:00"), ("10:15:30 -07:00", "10:15:30-07:00"),
         ("10:15 GMT+8", "10:15:00+08:00"), ("下午2:30", "14:30:00"), ("오후 2:30", "14:30:00"),
         ("14時30分", "14:30:00"), ("午後2時30分15秒", "14:30:15"),
         ("8:13 μ.μ.", "20:13:00"), ("00:00", "00:00:00"), ("２０：１３", "20:13:00"),
@@ -131,8 +131,14 @@ def test_what_is_no_time_is_none(text: str) -> None:
     assert values_in(text, {"type": "time"}) == []
 
 
-def test_the_end_of_a_range_is_no_zone() -> None:
-    assert [value for value, _ in values_in("10:30-12:00", {"type": "time"})] == ["10:30:00", "12:00:00"]
+@pytest.mark.parametrize("text", ["10:30-12:00", "10:30 - 12:00", "10:30 -12:00", "10:30 -1200 12:00"])
+def test_the_end_of_a_range_is_no_zone(text: str) -> None:
+    assert [value for value, _ in values_in(text, {"type": "time"})] == ["10:30:00", "12:00:00"]
+
+
+@pytest.mark.parametrize("text", ["tel 10:30 +6012345678", "10:30 +12.50", "10:30:15 + 0800", "10:30 -0800"])
+def test_what_stands_behind_a_time_is_no_zone_for_its_sign(text: str) -> None:
+    assert all(len(value) == len("10:30:00") for value, _ in values_in(text, {"type": "time"}))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,8 @@ def test_the_end_of_a_range_is_no_zone() -> None:
         ("8:13 PM on 25 Dec 2018", "2018-12-25T20:13:00"), ("20181225T201339", "2018-12-25T20:13:39"),
         ("20181225201339", "2018-12-25T20:13:39"),
         ("25/12/201820:13", "2018-12-25T20:13:00"), ("2018年12月25日 20時13分", "2018-12-25T20:13:00"),
-        ("25/12/2018", "2018-12-25T00:00:00"),
+        ("25/12/2018", "2018-12-25T00:00:00"), ("2018-12-25T20:13-05:00", "2018-12-25T20:13:00-05:00"),
+        ("25 Dec 2018 20:13:39 +0100", "2018-12-25T20:13:39+01:00"),
     ],
 )  # fmt: skip
 def test_a_datetime_is_found_with_its_place_in_many_forms(form: str, value: str) -> None:

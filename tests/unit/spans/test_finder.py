@@ -44,6 +44,8 @@ _KINDS = [
         ("is_paid: True", [True, False], [("true", "True")]),
         ("ΦΟΡΟΣ", ["φόρος", "φορος"], [("φορος", "ΦΟΡΟΣ")]),
         ("İSTANBUL", ["istanbul"], [("istanbul", "İSTANBUL")]),
+        ("per U\u0308berweisung", ["\u00dcberweisung"], [("\u00dcberweisung", "U\u0308berweisung")]),
+        ("caf\u00e9", ["cafe\u0301", "cafe"], [("cafe\u0301", "caf\u00e9")]),
         ('say "A\\B"', ['"a\\b"'], [('\\"a\\\\b\\"', '"A\\B"')]),
         ("null and none", [None, ""], []),
         ("N/A", ["n/a"], [("n/a", "N/A")]),

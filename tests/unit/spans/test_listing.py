@@ -76,6 +76,26 @@ def test_too_many_stretches_leave_out_the_longest_ones_everywhere(
     assert {value[0] for value, _, _ in found if value[0].isalpha()} == set(heads)
 
 
+def test_stretches_that_are_too_many_are_found_out_without_trying_any_of_them_twice(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    limit, trials = 4000, 0
+    pattern = regex.compile(".*")
+
+    class Counting:
+        def fullmatch(self, text: str, partial: bool = False) -> regex.Match[str] | None:
+            nonlocal trials
+            trials += 1
+            return pattern.fullmatch(text, partial=partial)
+
+    monkeypatch.setattr(listing, "_MAX_TRIALS", limit)
+    monkeypatch.setattr(listing, "compiled", lambda _: Counting())
+    text = " ".join(map(str, range(100, 400)))
+    assert len(found_in(text, {"type": "string", "pattern": ".*"})) > limit / 2
+    assert "only spans up to 32 characters" in caplog.text
+    assert trials <= limit + len(set(text)) + 1
+
+
 def test_a_pattern_that_is_none_is_refused_when_the_finder_is_made() -> None:
     with pytest.raises(SchemaRefusedError, match="pattern"):
         SpanFinder([{"type": "string", "pattern": "(a"}])

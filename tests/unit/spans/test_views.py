@@ -10,7 +10,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.spans import SpanFinder, folded
+from pipeline.spans import SpanFinder, folded, folding
 from tests.unit.spans.reading import Found, candidates, found_in
 
 _PLAIN = "a b Z é 12 3 ½ . , ( ) - ' \" \\ / $ RM 🙂 東 京 ラー メン สวัส ดี שלום مرحبا नमस्ते 서울 에서 ಠ"
@@ -170,6 +170,13 @@ def test_sentences_end_where_readers_end_them(text: str, sentences: list[str]) -
     view = SpanFinder([{"type": "string", "within": "sentence"}]).document(text).views[0]
     parts = [part.decode() for part in view.buffer.tobytes().split(b"\xff")]
     assert [json.loads(f'"{part.strip()}"') for part in parts if part.strip()] == sentences
+
+
+@pytest.mark.parametrize("run", ["...... ", "?!... ", "؟... ", "。。。。", "。！？」", '..") '])
+def test_a_run_of_stops_is_looked_at_from_its_first_only(run: str) -> None:
+    """Fails when it is looked at from each: a page of `。` would take the square of its length."""
+    forms = (folding._WITH_SPACE, folding._WITHOUT_SPACE)
+    assert {place for form in forms for place in range(len(run)) if form.match(run + "A", place)} == {0}
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\0", "\ud800\udc00", "\u0301", "\ufeff"])
