@@ -201,6 +201,9 @@ class S3Server:
         process, self._process, self._port = self._process, None, None
         if process is None:
             return
+        if self._wanted_data_dir is None:
+            # Nothing is kept, so that nothing need be written in its seconds of farewell.
+            process.kill()
         process.terminate()
         try:
             process.wait(timeout=_STOP_S)
