@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pipeline.core.document import Shard
 from pipeline.core.errors import EngineDeadError, RecordmillError, VerificationError
 from pipeline.core.outcome import Outcome
-from pipeline.run.extract import Extracted, Extractor
+from pipeline.run.extract import Extracted, Extractor, Prepared
 from pipeline.run.generation import Usage
 from pipeline.run.intake import KnownColumns, ReadPiece, Row, rows_of
 from pipeline.storage.footer import Timings
@@ -26,6 +26,8 @@ __all__ = ["Lanes", "ShardWork", "Work"]
 
 BATCH_ROWS = 64
 BATCH_CHARACTERS = 4_000_000
+_PREPARED_ROWS = 16
+_PREPARED_CHARACTERS = 65_536
 _WORKED_ON_A_WAITING = 8
 
 
@@ -152,19 +154,31 @@ class ShardWork:
         outcomes: dict[int, Outcome],
         sums: _Sums,
     ) -> None:
-        """Reads batches in a thread and starts a task for each document as soon as there is a slot."""
-        rows = self.rows(shard, before)
-        loop = asyncio.get_running_loop()
-        while batch := await loop.run_in_executor(self._reading, _take, rows):
-            for row in batch:
+        """Starts a task for each document as soon as there is a slot, while the next few are read and prepared."""
+        rows, read = self.rows(shard, before), list[Row]()
+        coming = group.create_task(self._next(rows, read))
+        while few := await coming:
+            coming = group.create_task(self._next(rows, read))
+            for prepared in few:
                 await self._lanes.slots.acquire()
-                task = group.create_task(self._one(row, f"{attempt}-{row.index}", outcomes, sums))
+                task = group.create_task(self._one(prepared, f"{attempt}-{prepared.row.index}", outcomes, sums))
                 # Not in the task itself: one that is cancelled before its first step runs no `finally`.
                 task.add_done_callback(lambda _: self._lanes.slots.release())
 
-    async def _one(self, row: Row, request_id: str, outcomes: dict[int, Outcome], sums: _Sums) -> None:
-        extracted = await self._extractor.extract(row, request_id)
-        outcomes[row.index] = extracted.outcome
+    async def _next(self, rows: Iterator[Row], read: list[Row]) -> list[Prepared]:
+        """The next few rows with their prompts, from `read`, which gets another batch where it is empty."""
+        if not read:
+            read += await asyncio.get_running_loop().run_in_executor(self._reading, _take, rows)
+        few: list[Row] = []
+        characters = 0
+        while read and len(few) < _PREPARED_ROWS and characters < _PREPARED_CHARACTERS:
+            few.append(read.pop(0))
+            characters += _characters(few[-1])
+        return await self._extractor.prepared(few) if few else []
+
+    async def _one(self, prepared: Prepared, request_id: str, outcomes: dict[int, Outcome], sums: _Sums) -> None:
+        extracted = await self._extractor.extract_prepared(prepared, request_id)
+        outcomes[extracted.index] = extracted.outcome
         sums.add(extracted)
 
 

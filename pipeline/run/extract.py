@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ from pipeline.run.located import located
 from pipeline.run.parse import Refusal, parse_record, salvage_record, strip_fence
 from pipeline.run.policy import decode_closed, decode_plain, document_seed
 
-__all__ = ["Extracted", "Extractor", "room_to_leave"]
+__all__ = ["Extracted", "Extractor", "Prepared", "room_to_leave"]
 
 
 class Prompts(Protocol):
@@ -50,11 +50,21 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A document's prompt, what reviews its records, and the budgets to try."""
+    """A document, its prompt, what reviews its records, and the budgets to try."""
 
+    document: Document
     prompt: PromptResult
     reviewer: GuideReviewer | None
     ladder: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A row, and what is asked for it, or what it has come to without being asked."""
+
+    row: Row
+    asked: _Asked | Outcome
+    prompt_s: float = 0.0
 
 
 def room_to_leave(spec: JobSpec, least_tokens: int) -> int:
@@ -95,23 +105,39 @@ class Extractor:
         Raises:
             EngineDeadError: the engine is gone; nothing is said about the document.
         """
+        [prepared] = await self.prepared([row])
+        return await self.extract_prepared(prepared, request_id)
+
+    async def prepared(self, rows: Sequence[Row]) -> list[Prepared]:
+        """Rows with their prompts, in one turn of the thread: each turn costs as much as a short prompt."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._tokenising, lambda: [self._prepared(row) for row in rows]
+        )
+
+    def _prepared(self, row: Row) -> Prepared:
         if isinstance(row.content, Outcome):
-            return Extracted(row.index, row.content)
-        document = row.content
+            return Prepared(row, row.content)
         started = time.perf_counter()
-        loop = asyncio.get_running_loop()
-        asked = await loop.run_in_executor(self._tokenising, self._asked, document)
-        prompt_s = time.perf_counter() - started
+        asked = self._asked(row.content)
+        return Prepared(row, asked, time.perf_counter() - started)
+
+    async def extract_prepared(self, prepared: Prepared, request_id: str) -> Extracted:
+        """The outcome of one row whose prompt is built.
+
+        Raises:
+            EngineDeadError: the engine is gone; nothing is said about the document.
+        """
+        row, asked, prompt_s = prepared.row, prepared.asked, prepared.prompt_s
         if isinstance(asked, Outcome):
             return Extracted(row.index, asked, prompt_s=prompt_s)
         try:
-            generation = await self._generate(document, asked, request_id)
+            generation = await self._generate(asked, request_id)
         except RequestRefusedError as error:
-            refused = _failed(document, Cause.REFUSED, error.message, prompt_tokens=len(asked.prompt.ids))
+            refused = _failed(asked.document, Cause.REFUSED, error.message, prompt_tokens=len(asked.prompt.ids))
             return Extracted(row.index, refused, prompt_s=prompt_s)
         started = time.perf_counter()
         outcome, written = self._judge(generation)
-        outcome = self._completed(outcome, written, row, document, asked, generation)
+        outcome = self._completed(outcome, written, row, asked, generation)
         parse_s = time.perf_counter() - started
         return Extracted(row.index, outcome, generation.usage, prompt_s, parse_s, generation.token_ids)
 
@@ -134,7 +160,7 @@ class Extractor:
         except RequestRefusedError as error:
             return _failed(document, Cause.REFUSED, error.message)
         ladder = self._ladder(prompt, reviewer)
-        return _Asked(prompt, reviewer, ladder) if ladder else _without_budget(document, len(prompt.ids))
+        return _Asked(document, prompt, reviewer, ladder) if ladder else _without_budget(document, len(prompt.ids))
 
     def _ladder(self, prompt: PromptResult, reviewer: GuideReviewer | None) -> tuple[int, ...]:
         """The budgets to try, rising: what the context has room for, and holds this document's least record."""
@@ -145,10 +171,9 @@ class Extractor:
             return tuple(ladder)
         return tuple(budget for budget in ladder if reviewer.is_legal((), budget))
 
-    def _completed(
-        self, outcome: Outcome, written: str, row: Row, document: Document, asked: _Asked, generation: Generation
-    ) -> Outcome:
+    def _completed(self, outcome: Outcome, written: str, row: Row, asked: _Asked, generation: Generation) -> Outcome:
         """The outcome with all that is known beside status, cause and record."""
+        document = asked.document
         cut = None
         if asked.prompt.is_cut:
             kept, whole = len(asked.prompt.document), len(document.text or "")
@@ -166,7 +191,7 @@ class Extractor:
             extra=document.extra,
         )
 
-    async def _generate(self, document: Document, asked: _Asked, request_id: str) -> Generation:
+    async def _generate(self, asked: _Asked, request_id: str) -> Generation:
         decoding, guidance, reviewer = self._spec.decoding, self._guidance, asked.reviewer
         is_closing = self._spec.truncation.policy == "close"
         sampling = Sampling(
@@ -175,7 +200,7 @@ class Extractor:
             guidance.backend,
             guidance.name,
             decoding.temperature,
-            None if decoding.seed is None else document_seed(decoding.seed, document.document_id or ""),
+            None if decoding.seed is None else document_seed(decoding.seed, asked.document.document_id or ""),
             guidance.reserve if is_closing else (),
             None if reviewer is None or reviewer.document is None else reviewer.document.to_bytes(),
         )

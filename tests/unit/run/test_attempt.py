@@ -19,7 +19,7 @@ from pipeline.core.sections import PromptSpec
 from pipeline.core.spec import parse_spec
 from pipeline.engine.base import Completion, EngineMetrics, Request
 from pipeline.engine.byte_tokenizer import ByteTokenizer
-from pipeline.engine.prompts import PromptBuilder
+from pipeline.engine.prompts import PromptBuilder, PromptResult
 from pipeline.run.attempt import Lanes, ShardWork, Work
 from pipeline.run.commit import Commit
 from pipeline.run.extract import Extractor
@@ -133,6 +133,25 @@ async def test_the_next_shard_enters_while_the_last_documents_of_this_one_finish
         ["b0", "b1", "b2"],
     ]
     assert engine.most == 4
+
+
+async def test_prompts_are_built_a_few_ahead_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails when a slot that comes free waits for a prompt, or the prompts of a whole batch are kept."""
+    built: list[str] = []
+    build = PromptBuilder.build
+
+    def counted(self: PromptBuilder, text: str, *args: Any) -> PromptResult:
+        built.append(text)
+        return build(self, text, *args)
+
+    monkeypatch.setattr(PromptBuilder, "build", counted)
+    engine = Slow()
+    work, _ = _work(engine, 1)
+    task = asyncio.create_task(work.run(_shard("a", 50), "a", 60))
+    await _settled(engine, 2)
+    assert len(built) == 32
+    engine.go.set()
+    assert len((await task).outcomes) == len(built) == 50
 
 
 async def test_the_longest_of_the_rows_at_hand_enters_first_and_outcomes_keep_the_order_of_the_rows() -> None:
