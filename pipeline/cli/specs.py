@@ -50,7 +50,8 @@ def load_spec(path: Path, overrides: Sequence[str] | None = None) -> JobSpec:
 class _UniqueKeys(yaml.SafeLoader):
     """PyYAML keeps the last of two equal keys, so that a section that stands twice would be lost without a word."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
@@ -59,7 +60,7 @@ class _UniqueKeys(yaml.SafeLoader):
                         problem=f"the key {key.value!r} stands here a second time", problem_mark=key.start_mark
                     )
                 seen.add(key.value)
-        return super().construct_mapping(node, deep)
+        return node
 
 
 def _place(mark: yaml.Mark | None, problem: object) -> str:

@@ -41,7 +41,7 @@ _FORCED_BYTES = 256
 
 
 class Guide:
-    """Made by `compile_guide`, or read with `load`; see `tables.build_tables` for the arrays.
+    """Made by `compile_guide`, or read with `load`; see `tables.build_guide` for the arrays.
 
     Attributes:
         fingerprint: of the automaton, the vocabulary and the format.
@@ -154,8 +154,9 @@ class Guide:
 
         self._rows.warm(self.closing.costs())
         if self.span_kinds:
-            sent = SpanDocument((view_of_values([(b"a", 0, 1)]),)).to_bytes()
-            Walker(self, SpanDocument.from_bytes(sent).views[0]).first_row(0)
+            made = SpanDocument((view_of_values([(b"a", 0, 1)]),))
+            for document in (made, SpanDocument.from_bytes(made.to_bytes())):
+                Walker(self, document.views[0]).first_row(0)
 
     def walkers(self, document: SpanDocument) -> list[Walker]:
         """One for each kind of extractive field; made once a document, as long as the document lives."""

@@ -132,7 +132,8 @@ def legal_lengths(onward: Array, state: int, cost: Array, gate: Array, limit: in
 
     Args:
         onward: as `unescaped_next` gives it.
-        cost: of closing, by state; as each state in `gate` must cost at most `limit` that is passed.
+        cost: of closing, by state; as each state in `gate` must cost at most `limit` that is passed.  Only ends of
+            characters are looked at: a text with a gate begins at its quote.
         legal: uint8[1 + most], set to 1 at each such number; zeroed by the caller.
 
     Returns:

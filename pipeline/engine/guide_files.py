@@ -20,13 +20,15 @@ class GuideFiles:
             files: path of each guide, by fingerprint.
 
         Raises:
-            EngineStartError: a file is missing.
+            EngineStartError: a file is missing, or no guide.
         """
         self._files = {fingerprint: Path(path) for fingerprint, path in files.items()}
         self._guides: dict[str, Guide] = {}
         for fingerprint, path in self._files.items():
-            if not path.is_file():
-                raise EngineStartError(f"guide {fingerprint}: there is no file {path}")
+            try:
+                self.guide(fingerprint)
+            except (OSError, ValueError) as error:
+                raise EngineStartError(f"guide {fingerprint} cannot be read from {path}: {error}") from error
 
     def guide(self, fingerprint: str) -> Guide:
         """The guide, opened at its first use.
@@ -39,16 +41,9 @@ class GuideFiles:
         return guide
 
     def warm(self) -> None:
-        """Compiles what the guides' cursors may need, once a machine; the engine's own processes find it there.
-
-        Raises:
-            EngineStartError: a file is no guide.
-        """
-        for fingerprint, path in tuple(self._files.items()):
-            try:
-                self.guide(fingerprint).warm()
-            except (OSError, ValueError) as error:
-                raise EngineStartError(f"guide {fingerprint} cannot be read from {path}: {error}") from error
+        """Compiles what the guides' cursors may need, once a machine; the engine's own processes find it there."""
+        for guide in tuple(self._guides.values()):
+            guide.warm()
 
     def path(self, fingerprint: str) -> Path:
         """The guide's file.

@@ -63,6 +63,8 @@ def set_environment(model: ModelSpec) -> None:
         "VLLM_LOGGING_LEVEL": "ERROR",
         "VLLM_LOGGING_STREAM": "ext://sys.stderr",
         "VLLM_NO_USAGE_STATS": "1",
+        # A fork of a process with threads may hold for ever what one of them held, such as a compiler's lock.
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         # FlashInfer's sampler is compiled at the start, with a CUDA toolkit that an image need not have; it is faster
         # for top-k and top-p alone, which no request here asks for.
         "VLLM_USE_FLASHINFER_SAMPLER": "0",

@@ -235,7 +235,7 @@ def rate_chart(report: Report, *, tokens: bool) -> Chart | None:
 
 
 def _label_start(at: float) -> float:
-    """Where the label of a line begins: it stands over the line, at the plot's ends beside it."""
+    """Where the label of a line begins: over the line, at the plot's ends beside it, as the template anchors it."""
     return at if at < 30 else at - LABEL_WIDTH if at > 70 else at - LABEL_WIDTH / 2
 
 

@@ -96,6 +96,8 @@ def compact(value: float) -> str:
             return (written.rstrip("0").rstrip(".") if "." in written else written) + unit
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
+    if 0 < value < 0.0001:
+        return "<0.0001"
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:.{2 if value < 10 else 1}f}"

@@ -26,6 +26,7 @@ __all__ = ["Lanes", "ShardWork", "Work"]
 
 BATCH_ROWS = 64
 BATCH_CHARACTERS = 4_000_000
+_FIRST_ROWS = 2
 _PREPARED_ROWS = 16
 _PREPARED_CHARACTERS = 65_536
 _WORKED_ON_A_WAITING = 8
@@ -156,25 +157,26 @@ class ShardWork:
     ) -> None:
         """Starts a task for each document as soon as there is a slot, while the next few are read and prepared."""
         rows, read = self.rows(shard, before), list[Row]()
-        coming = group.create_task(self._next(rows, read))
+        # The first document of a shard waits for few others: the engine may have come free for it.
+        coming = group.create_task(self._next(rows, read, _FIRST_ROWS))
         while few := await coming:
-            coming = group.create_task(self._next(rows, read))
+            coming = group.create_task(self._next(rows, read, _PREPARED_ROWS))
             for prepared in few:
                 await self._lanes.slots.acquire()
                 task = group.create_task(self._one(prepared, f"{attempt}-{prepared.row.index}", outcomes, sums))
                 # Not in the task itself: one that is cancelled before its first step runs no `finally`.
                 task.add_done_callback(lambda _: self._lanes.slots.release())
 
-    async def _next(self, rows: Iterator[Row], read: list[Row]) -> list[Prepared]:
-        """The next few rows with their prompts, from `read`, which gets another batch where it is empty."""
+    async def _next(self, rows: Iterator[Row], read: list[Row], most: int) -> list[Prepared]:
+        """The next rows, `most` of them, with prompts, from `read`, which gets another batch where it is empty."""
         if not read:
             read += await asyncio.get_running_loop().run_in_executor(self._reading, _take, rows)
         few: list[Row] = []
         characters = 0
-        while read and len(few) < _PREPARED_ROWS and characters < _PREPARED_CHARACTERS:
+        while read and len(few) < most and characters < _PREPARED_CHARACTERS:
             few.append(read.pop(0))
             characters += _characters(few[-1])
-        return await self._extractor.prepared(few) if few else []
+        return await self._extractor.prepare(few) if few else []
 
     async def _one(self, prepared: Prepared, request_id: str, outcomes: dict[int, Outcome], sums: _Sums) -> None:
         extracted = await self._extractor.extract_prepared(prepared, request_id)

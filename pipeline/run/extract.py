@@ -105,16 +105,16 @@ class Extractor:
         Raises:
             EngineDeadError: the engine is gone; nothing is said about the document.
         """
-        [prepared] = await self.prepared([row])
+        [prepared] = await self.prepare([row])
         return await self.extract_prepared(prepared, request_id)
 
-    async def prepared(self, rows: Sequence[Row]) -> list[Prepared]:
+    async def prepare(self, rows: Sequence[Row]) -> list[Prepared]:
         """Rows with their prompts, in one turn of the thread: each turn costs as much as a short prompt."""
         return await asyncio.get_running_loop().run_in_executor(
-            self._tokenising, lambda: [self._prepared(row) for row in rows]
+            self._tokenising, lambda: [self._prepare_one(row) for row in rows]
         )
 
-    def _prepared(self, row: Row) -> Prepared:
+    def _prepare_one(self, row: Row) -> Prepared:
         if isinstance(row.content, Outcome):
             return Prepared(row, row.content)
         started = time.perf_counter()

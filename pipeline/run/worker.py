@@ -88,7 +88,7 @@ class Worker:
                 f"JSON Schema is another; it comes from {sys.modules[record.__module__].__file__}"
             )
         source, store = open_store(spec.input.uris[0], spec.s3), open_store(spec.output.uri, spec.s3)
-        _check_places(store, spec)
+        await asyncio.to_thread(_check_places, store, spec)
         paths: dict[str, str] = {}
         guide = None
         if setup.guide_fingerprint is not None:

@@ -59,3 +59,6 @@ def test_a_key_may_stand_once_in_each_section_and_override_what_is_merged_into_i
     assert load_spec(path).model.engine == {"seed": 1}
     path.write_text(WHOLE.replace("{name: m}", "{<<: {name: x, revision: r}, name: m}"))
     assert load_spec(path).model.name == "m"
+    deep = "engine: {hf_overrides: &mid {<<: &base {a: 1}, a: 2}, more: {<<: *mid}}"
+    path.write_text(WHOLE.replace("{name: m}", "{name: m, " + deep + "}"))
+    assert set(load_spec(path).model.engine) == {"hf_overrides", "more"}

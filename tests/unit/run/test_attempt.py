@@ -149,7 +149,7 @@ async def test_prompts_are_built_a_few_ahead_and_no_more(monkeypatch: pytest.Mon
     work, _ = _work(engine, 1)
     task = asyncio.create_task(work.run(_shard("a", 50), "a", 60))
     await _settled(engine, 2)
-    assert len(built) == 32
+    assert len(built) == 2 + 16 + 16
     engine.go.set()
     assert len((await task).outcomes) == len(built) == 50
 
