@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,7 @@ from pipeline.engine.base import Completion, Engine, Request
 from pipeline.engine.scripted import ScriptedEngine
 from pipeline.engine.scripted_model import Script
 from pipeline.run.engines import start_engine
-from pipeline.run.messages import EngineContext
+from pipeline.run.messages import EngineContext, EngineFactory
 from pipeline.storage.s3 import Patience
 
 __all__ = ["BEARABLE", "CONTROL", "HUNGER_BYTES", "dying", "gathered", "hungry", "impatient", "obedient"]
@@ -32,10 +33,22 @@ BEARABLE = 9
 """What a worker has in flight that works on eight at once."""
 
 
-async def impatient(context: EngineContext) -> Engine:
-    """A worker whose store gives up soon.  Engines start before stores are opened."""
+def _impatient() -> EngineFactory:
     pipeline.storage.s3.Patience = partial(Patience, first_s=2.0, total_s=2.0)  # type: ignore[assignment,misc]
-    return await start_engine(context)
+    return start_engine
+
+
+class _Impatient:
+    """A worker whose stores give up soon: they are opened after this has come to its process, and before its engine."""
+
+    def __reduce__(self) -> tuple[Callable[[], EngineFactory], tuple[()]]:
+        return _impatient, ()
+
+    async def __call__(self, context: EngineContext) -> Engine:
+        return await start_engine(context)
+
+
+impatient = _Impatient()
 
 
 class _Hungry(ScriptedEngine):

@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--limit-minutes", type=float, default=30.0, help="of one run; Outlines has 5 at most")
     parser.add_argument("--gpu", action="store_true", help="one GPU for the engine; see tests.bench.gpu")
+    parser.add_argument(
+        "--own-core", action="store_true", help="bind the model to the last core, which it has nearly for itself"
+    )
     parser.add_argument("--model-folder", type=Path, help="a model in place of --model")
     parser.add_argument("--load-format", default="safetensors", help="vLLM's; `dummy` for random weights")
     parser.add_argument("--out", type=Path, help="the figures of every run as JSON")
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = chosen.model or _MODEL[chosen.workload]
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
     chosen.model, chosen.documents = model, documents
-    _set_environment(has_gpu=chosen.gpu)
+    _set_environment(has_gpu=chosen.gpu, has_own_core=chosen.own_core)
     # So that what is asked to end takes its contender and its server along.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print_heading("versus", chosen, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
@@ -87,13 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(item.figures is None and item.contender in (OURS, CEILING) for item in entries))
 
 
-def _set_environment(*, has_gpu: bool) -> None:
+def _set_environment(*, has_gpu: bool, has_own_core: bool) -> None:
     logging.basicConfig(level=logging.WARNING)
     os.environ.update(HF_HUB_OFFLINE="1", RAY_USAGE_STATS_ENABLED="0", TOKENIZERS_PARALLELISM="false")
     os.environ.update(VLLM_NO_USAGE_STATS="1", VLLM_LOGGING_LEVEL="ERROR")
+    if has_own_core:
+        os.environ["VLLM_CPU_OMP_THREADS_BIND"] = str(max(os.sched_getaffinity(0)))
     if not has_gpu:
         set_cpu_environment()
-        os.environ["OMP_NUM_THREADS"] = str(os.cpu_count())
+        os.environ["OMP_NUM_THREADS"] = "1" if has_own_core else str(os.cpu_count())
 
 
 def _order(names: Sequence[str], turn: int) -> list[str]:
