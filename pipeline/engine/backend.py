@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from vllm.utils.torch_utils import PIN_MEMORY
 from vllm.v1.structured_output.backend_outlines import OutlinesBackend
@@ -148,7 +150,16 @@ class CursorGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return self._cursor.forced()
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        address = self._rows.address(bitmask, batch_index)
+        self._write(self._rows.address(bitmask, batch_index))
+
+    def write_mask(self, address: int) -> None:
+        """As `fill_bitmask`, to the row at an address; all ids are legal once the request is over, as vLLM has it."""
+        if self._cursor.is_terminated:
+            ctypes.memset(address, 0xFF, self._unused_offset + self._unused_length)
+        else:
+            self._write(address)
+
+    def _write(self, address: int) -> None:
         self._cursor.write_mask(address)
         if self._unused_length:
             ctypes.memset(address + self._unused_offset, 0, self._unused_length)
@@ -233,6 +244,7 @@ class GuideBackend(StructuredOutputBackend):  # type: ignore[misc]
         self._rows = MaskRows()
         self._shelf = GuideShelf(vocab_size, Guide.load)
         self._stock: OutlinesBackend | None = None
+        self._masks: torch.Tensor | None = None
         self._binder = ThreadPoolExecutor(1, thread_name_prefix="bind")
 
     def bind_soon(self, binding: Binding, prompt_ids: Sequence[int]) -> Future[StructuredOutputGrammar]:
@@ -262,6 +274,21 @@ class GuideBackend(StructuredOutputBackend):  # type: ignore[misc]
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         return torch.full((max_num_seqs, _words(self.vocab_size)), -1, dtype=torch.int32, pin_memory=PIN_MEMORY)
+
+    def masks(self, grammars: Sequence[CursorGrammar], most: int) -> npt.NDArray[np.int32]:
+        """The masks of a batch int32[len(grammars), words], in one loop; they stand until the next call.
+
+        Args:
+            grammars: one for each row, `most` of them at most.
+        """
+        if self._masks is None or len(self._masks) < most:
+            self._masks = self.allocate_token_bitmask(most)
+        address, stride_bytes = self._masks.data_ptr(), self._masks.stride(0) * _WORD_BYTES
+        for grammar in grammars:
+            grammar.write_mask(address)
+            address += stride_bytes
+        filled: npt.NDArray[np.int32] = self._masks.numpy()[: len(grammars)]
+        return filled
 
     def destroy(self) -> None:
         """Ends the thread; the mapped guides go with the process."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import DraftTokenIds
 from vllm.v1.request import Request
@@ -122,10 +123,37 @@ class _Guided:
     """What both kinds do before vLLM's own scheduler, which comes after this in the order of methods."""
 
     structured_output_manager: StructuredOutputManager
+    requests: dict[str, Request]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._guides = install_backend(self.structured_output_manager)
+        manager = self.structured_output_manager
+        self._guides = install_backend(manager)
+        config = manager.vllm_config
+        # With drafts a request has several rows; a reasoner puts off the mask.
+        self._is_plain = config.speculative_config is None and getattr(manager, "reasoner_cls", manager) is None
+        self._most = config.scheduler_config.max_num_seqs
+
+    def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | None:
+        """As vLLM's own, which takes eight calls a request, where all masks of the step are ours."""
+        grammars = self._ours(scheduler_output) if self._is_plain else {}
+        if not grammars:
+            return super().get_grammar_bitmask(scheduler_output)  # type: ignore[misc]
+        masks = self._guides.masks(list(grammars.values()), self._most)
+        return GrammarOutput(list(grammars), masks, num_acceptable_drafts=[0] * len(grammars))
+
+    def _ours(self, scheduler_output: SchedulerOutput) -> dict[str, CursorGrammar]:
+        """The grammar of each request that a mask is needed for; none where one of them is not ours."""
+        grammars: dict[str, CursorGrammar] = {}
+        for request_id in scheduler_output.num_scheduled_tokens:
+            request = self.requests.get(request_id)
+            structured = None if request is None or request.is_prefill_chunk else request.structured_output_request
+            if structured is not None:
+                grammar = structured.grammar
+                if not isinstance(grammar, CursorGrammar):
+                    return {}
+                grammars[request_id] = grammar
+        return grammars
 
     def add_request(self, request: Request) -> None:
         bind_request(self._guides, request)

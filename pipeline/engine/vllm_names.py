@@ -24,6 +24,8 @@ _RELIED_ON = (
     ("vllm.usage.usage_lib", "UsageContext.LLM_CLASS"),
     ("vllm.utils.torch_utils", "PIN_MEMORY"),
     ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler.add_request"),
+    ("vllm.v1.core.sched.output", "GrammarOutput.num_acceptable_drafts"),
+    ("vllm.v1.core.sched.output", "SchedulerOutput"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.add_request"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.get_grammar_bitmask"),
     ("vllm.v1.core.sched.scheduler", "Scheduler.make_stats"),

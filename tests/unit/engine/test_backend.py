@@ -116,6 +116,24 @@ def test_no_id_beyond_the_guides_vocabulary_is_legal_even_in_a_used_row(
     assert bitmask[0].tolist()[(guide.vocab_size + 31) // 32 :] == [0]
 
 
+def test_the_masks_of_a_batch_are_those_of_its_rows_and_all_ids_where_a_request_is_over(
+    guide: Guide, binding: Callable[..., Binding]
+) -> None:
+    """Fails when a row is written beside its place, or the rest of a used row is left as it was."""
+    backend = backend_of()
+    grammars = [backend.bind(binding(guide), ()) for _ in range(3)]
+    grammars[1].accept_tokens("r", [next(iter(legal(backend, grammars[1])))])
+    ended = backend.bind(binding(guide), ())
+    while not ended.is_terminated():
+        ended.accept_tokens("r", [max(legal(backend, ended))])
+    for batch in ([*grammars, ended], [ended, *grammars], grammars[1:2]):
+        masks = backend.masks(batch, 4)
+        assert masks.shape == (len(batch), PADDED // 32)
+        for row, grammar in zip(masks, batch, strict=True):
+            wanted = set(range(PADDED)) if grammar is ended else legal(backend, grammar)
+            assert {bit for bit in range(PADDED) if row[bit // 32] >> (bit % 32) & 1} == wanted
+
+
 def test_a_new_bitmask_is_noticed(guide: Guide, binding: Callable[..., Binding]) -> None:
     backend = backend_of()
     grammar = backend.bind(binding(guide), [])
