@@ -53,7 +53,9 @@ class Ours:
 
         try:
             grammar = compile_grammar(schema)
-            return _OursCompiled(grammar, compile_guide(grammar, self._vocabulary))
+            guide = compile_guide(grammar, self._vocabulary)
+            guide.warm()  # as an engine does when it opens one
+            return _OursCompiled(grammar, guide)
         except SchemaRefusedError as error:
             raise CompileRefusedError(str(error)) from error
 
