@@ -117,7 +117,7 @@ def test_an_engine_that_falls_silent_is_replaced_and_its_document_isolated(
         prefix,
         s3_server.endpoint_url,
         # Few pieces to find the document in, each of which takes a silence; a slow worker is not silent so long.
-        input={"shard_rows": 4},
+        input={"shard_rows": 2},
         model={"engine": {"freeze_on": "note 7 "}},
         limits={"engine_silence_s": 6},
     )
