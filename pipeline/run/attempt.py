@@ -156,26 +156,21 @@ class ShardWork:
         sums: _Sums,
     ) -> None:
         """Starts a task for each document as soon as there is a slot, while the next few are read and prepared."""
-        rows, read = self.rows(shard, before), list[Row]()
+        rows = _longest_first(self.rows(shard, before))
         # The first document of a shard waits for few others: the engine may have come free for it.
-        coming = group.create_task(self._next(rows, read, _FIRST_ROWS))
+        coming = group.create_task(self._next(rows, _FIRST_ROWS))
         while few := await coming:
-            coming = group.create_task(self._next(rows, read, _PREPARED_ROWS))
+            coming = group.create_task(self._next(rows, _PREPARED_ROWS))
             for prepared in few:
                 await self._lanes.slots.acquire()
                 task = group.create_task(self._one(prepared, f"{attempt}-{prepared.row.index}", outcomes, sums))
                 # Not in the task itself: one that is cancelled before its first step runs no `finally`.
                 task.add_done_callback(lambda _: self._lanes.slots.release())
 
-    async def _next(self, rows: Iterator[Row], read: list[Row], most: int) -> list[Prepared]:
-        """The next rows, `most` of them, with prompts, from `read`, which gets another batch where it is empty."""
-        if not read:
-            read += await asyncio.get_running_loop().run_in_executor(self._reading, _take, rows)
-        few: list[Row] = []
-        characters = 0
-        while read and len(few) < most and characters < _PREPARED_CHARACTERS:
-            few.append(read.pop(0))
-            characters += _characters(few[-1])
+    async def _next(self, rows: Iterator[Row], most: int) -> list[Prepared]:
+        """The next rows, `most` of them, with their prompts."""
+        loop = asyncio.get_running_loop()
+        few = await loop.run_in_executor(self._reading, _take, rows, most, _PREPARED_CHARACTERS)
         return await self._extractor.prepare(few) if few else []
 
     async def _one(self, prepared: Prepared, request_id: str, outcomes: dict[int, Outcome], sums: _Sums) -> None:
@@ -184,19 +179,25 @@ class ShardWork:
         sums.add(extracted)
 
 
-def _take(rows: Iterator[Row]) -> list[Row]:
-    """The next rows: so many that reading is no bottleneck, so few that long texts do not fill the memory.
+def _longest_first(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows by batches: so many that reading is no bottleneck, so few that long texts do not fill the memory.
 
-    The longest comes first, so that at the end the engine does not wait for it alone.
+    The longest of a batch comes first, so that at the end the engine does not wait for it alone.
     """
-    batch: list[Row] = []
+    while batch := _take(rows, BATCH_ROWS, BATCH_CHARACTERS):
+        yield from sorted(batch, key=_characters, reverse=True)
+
+
+def _take(rows: Iterator[Row], most: int, most_characters: int) -> list[Row]:
+    """The next rows, `most` of them, or those with which there are `most_characters`."""
+    taken: list[Row] = []
     characters = 0
     for row in rows:
-        batch.append(row)
+        taken.append(row)
         characters += _characters(row)
-        if len(batch) >= BATCH_ROWS or characters >= BATCH_CHARACTERS:
+        if len(taken) >= most or characters >= most_characters:
             break
-    return sorted(batch, key=_characters, reverse=True)
+    return taken
 
 
 def _characters(row: Row) -> int:
