@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fsspec.utils import glob_translate
 
-__all__ = ["glob_matcher", "glob_root", "is_glob", "is_hidden"]
+__all__ = ["folder_asked", "glob_matcher", "glob_root", "is_glob", "is_hidden"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -20,6 +20,11 @@ def glob_root(pattern: str) -> str:
     """The longest prefix of a pattern that holds no wildcard."""
     match = _MAGIC.search(pattern)
     return pattern if match is None else pattern[: match.start()]
+
+
+def folder_asked(uri: str) -> str:
+    """The folder that a pattern begins with, empty where it is the working one; what is no pattern names it itself."""
+    return glob_root(uri).rpartition("/")[0] if is_glob(uri) else uri
 
 
 def glob_matcher(pattern: str) -> Callable[[str], bool]:

@@ -1,8 +1,8 @@
 """vLLM's worker without a GPU, with masks applied in place and at once.
 
 vLLM hands masks to a kernel of xgrammar's, which on a CPU clears one id after the other, in a copy of the logits in 32
-bits: 51 ms for 32 requests at 262,144 ids where few are legal, a tenth of the whole step of a 270M model.  Here it is
-1.3 ms (two cores, `python -m tests.bench.apply`).  Where ids do not fill the last word, that kernel (xgrammar 0.2.8)
+bits: 50 ms for 32 requests at 262,144 ids where few are legal, a tenth of the whole step of a 270M model.  Here it is
+1.0 ms (two cores, `python -m tests.bench.apply`).  Where ids do not fill the last word, that kernel (xgrammar 0.2.8)
 also writes into the next row.  On a GPU there is another kernel, and nothing of this is used.
 
 vLLM builds the class that `worker_cls` names in a process of its own; see `cpu_arguments`.

@@ -21,7 +21,7 @@ from typing import Any
 from ray.util import get_node_ip_address
 
 from pipeline.core.errors import ClusterError, EngineDeadError, EngineError, RecordImportError, RecordmillError
-from pipeline.core.globs import glob_root, is_glob
+from pipeline.core.globs import folder_asked
 from pipeline.core.places import local_path
 from pipeline.core.spec import JobSpec
 from pipeline.decoding import Guide
@@ -203,5 +203,4 @@ def _check_places(store: Store, spec: JobSpec) -> None:
 
 def _is_here(uri: str) -> bool:
     """Whether the folder or file that an input's URI begins with exists; S3 is the same from everywhere."""
-    path = os.path.dirname(glob_root(uri)) if is_glob(uri) else uri
-    return uri.startswith("s3://") or os.path.exists(local_path(path))
+    return uri.startswith("s3://") or os.path.exists(local_path(folder_asked(uri)))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pipeline.core.document import Document, InputObject, Piece
 from pipeline.core.errors import InputError, UnreadableError
-from pipeline.core.globs import glob_root, is_glob, is_hidden
+from pipeline.core.globs import folder_asked, is_hidden
 from pipeline.core.places import absolute, local_path
 from pipeline.core.sections import InputSpec, LimitsSpec
 from pipeline.storage import parquet_input, text_input
@@ -178,7 +178,7 @@ def _check_alike(infos: Sequence[ObjectInfo], asked: str, spec: InputSpec) -> No
 
 def _apart(rows: str, text: str, asked: str) -> str:
     """How to name the one kind of object without the other."""
-    folder = (glob_root(asked).rpartition("/")[0] if is_glob(asked) else asked).rstrip("/")
+    folder = folder_asked(asked).rstrip("/")
     suffixes = [PurePosixPath(uri).suffix for uri in (rows, text)]
     if not all(suffixes):
         return "move away what is no document, or name the others by a pattern"
@@ -187,8 +187,7 @@ def _apart(rows: str, text: str, asked: str) -> str:
 
 
 def _is_hidden(store: Store, asked: str, uri: str) -> bool:
-    folder = glob_root(asked).rpartition("/")[0] if is_glob(asked) else asked
-    root, path = store.path(folder), store.path(uri)
+    root, path = store.path(folder_asked(asked)), store.path(uri)
     return path != root and is_hidden(path.removeprefix(root))
 
 

@@ -69,8 +69,8 @@ def passed_types(store: Store, item: InputObject, names: Sequence[str]) -> dict[
     """The types that columns of this object have when passed through: as they are, but plain.
 
     Dictionaries are decoded, extensions are what they are stored as, and nanoseconds are cut to microseconds, at any
-    depth.  A column that holds nulls alone may have no
-    type of its own: it is null here, and strings where they are read.
+    depth.  A column that holds nulls alone may have no type of its own: it is null here, and strings where they are
+    read.
     """
     with store.open_input(item.uri, etag=item.etag) as source:
         schema = _opened(source, item.uri).schema_arrow
