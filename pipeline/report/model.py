@@ -285,6 +285,11 @@ class Report(Value):
     shown: tuple[ShownDocument, ...] = ()
     """A few documents with extractive values, each marked where it stands."""
 
+    @property
+    def documents_per_s(self) -> float:
+        """Over the time with a shard in work; 0 where there was none."""
+        return self.balance.outcomes.documents / self.active_s if self.active_s else 0.0
+
     def shard(self, shard_id: str) -> ShardCounts:
         """The counts of one shard that has a part.
 

@@ -119,7 +119,7 @@ def _facts(report: Report, worst: int) -> Iterator[RenderableType]:
         hits = f" ({percent(tokens.prefix_cache_hit_rate)} from the prefix cache)" if tokens.cached_tokens else ""
         table.add_row("tokens", f"{compact(tokens.prompt_tokens)} in{hits}, {compact(tokens.output_tokens)} out")
     if report.active_s:
-        rate = compact(report.balance.outcomes.documents / report.active_s)
+        rate = compact(report.documents_per_s)
         left = f"; {line}" if (line := left_line(report)) else ""
         table.add_row("time", f"{duration(report.active_s)} of work; {rate} documents a second{left}")
         table.add_row("engines", engines_line(report))

@@ -30,10 +30,8 @@ def engines_line(report: Report) -> str:
 
 def left_line(report: Report) -> str:
     """How long what is missing takes at the mean rate so far; nothing where none is missing, or there is no rate."""
-    missing, done = report.balance.documents_missing, report.balance.outcomes.documents
-    if not (missing and done and report.active_s):
-        return ""
-    return f"at this rate what is missing takes {duration(missing / done * report.active_s)}"
+    missing, rate = report.balance.documents_missing, report.documents_per_s
+    return f"at this rate what is missing takes {duration(missing / rate)}" if missing and rate else ""
 
 
 def milliseconds(phase: PhaseTime) -> str:
