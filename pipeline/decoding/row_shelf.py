@@ -57,18 +57,18 @@ class RowShelf:
         if index < len(self._saved):
             return self._saved[index]
         row = self._lazy.get(index)
-        return row if row is not None else self._keep(self._lazy, index, self._made(state), _LAZY_ROWS_KEPT)
+        if row is None:
+            row = self._keep(self._lazy, index, self._made(state), _LAZY_ROWS_KEPT)
+        return row
 
     def tight_row(self, state: int, limit: int, costs: Costs) -> Row:
         """As `row`, without the ids after which closing would cost more than `limit` tokens."""
         limit = min(limit, costs.most)
         key = (state, limit, costs.index)
         row = self._tight.get(key)
-        return (
-            row
-            if row is not None
-            else self._keep(self._tight, key, self._made_tight(state, limit, costs), _TIGHT_ROWS_KEPT)
-        )
+        if row is None:
+            row = self._keep(self._tight, key, self._made_tight(state, limit, costs), _TIGHT_ROWS_KEPT)
+        return row
 
     def warm(self, costs: Costs) -> None:
         """Makes one row of each kind, so that their machine code is there before a step needs it."""
