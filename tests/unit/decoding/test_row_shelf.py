@@ -113,6 +113,19 @@ def _is_afforded(guide: Guide, costs: Costs, state: int, limit: int, token: byte
     )
 
 
+@pytest.mark.parametrize("kept_bytes", [0, rows_module._ROW_BYTES_KEPT])
+def test_equal_rows_are_one(kept_bytes: int) -> None:
+    """Fails when a row made when needed is kept beside one of the same ids."""
+    with mock.patch.object(rows_module, "_ROW_BYTES_KEPT", kept_bytes):
+        guide = _compiled({"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": 3})
+    costs = guide.closing.costs()
+    rows = [guide.row(state) for state in range(guide.state_count)]
+    rows += [guide.tight_row(state, limit, costs) for state in range(guide.state_count) for limit in range(costs.most)]
+    by_words = {row.words.tobytes(): row.address for row in rows}
+    assert len({row.address for row in rows}) == len(by_words) < guide.state_count
+    assert all(by_words[row.words.tobytes()] == row.address for row in rows)
+
+
 @pytest.mark.parametrize(
     "char", ["a", "\x7f", "\x80", "é", "\u07ff", "\u0800", "日", "\ud7ff", "\ue000", "\U00010000", "\U0010ffff"]
 )
