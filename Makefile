@@ -7,6 +7,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Compiling every module takes longer than compiling the few that are imported.
 INSTALL := $(PIP) install --quiet --quiet --no-deps --no-compile
 
+# Nothing is compiled when it is installed, so a first import has to keep what it compiled: vLLM alone is 900 modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export RAY_USAGE_STATS_ENABLED := 0
