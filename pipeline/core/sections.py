@@ -121,6 +121,12 @@ class ModelSpec(Section):
         reserved |= {"reasoning_parser"}
         if taken := sorted(reserved & value.keys()):
             raise ValueError(f"{', '.join(taken)} cannot be set here")
+        outputs = value.get("structured_outputs_config", {})
+        if not isinstance(outputs, dict):
+            raise ValueError("structured_outputs_config is a mapping")
+        if taken := sorted({"backend", "reasoning_parser"} & outputs.keys()):
+            hint = "; decoding.guide says which backend" if "backend" in taken else ""
+            raise ValueError(f"structured_outputs_config: {', '.join(taken)} cannot be set here{hint}")
         if value.get("data_parallel_size") not in (None, 1):
             raise ValueError("data_parallel_size is 1 for every engine; set cluster.engines for more of them")
         return value

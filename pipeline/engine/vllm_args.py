@@ -139,9 +139,11 @@ def engine_arguments(
     }
     if is_cpu:
         arguments |= cpu_arguments()
-    if guide_backend != "none":
-        arguments["structured_outputs_config"] = {"backend": stock_backend(guide_backend)}
     fields = {field.name for field in dataclasses.fields(known)}
     if unknown := sorted(model.engine.keys() - fields):
         raise EngineStartError(f"model.engine: this vLLM knows no {', '.join(unknown)}")
-    return arguments | model.engine
+    arguments |= model.engine
+    if guide_backend != "none":
+        settings = arguments.get("structured_outputs_config", {})
+        arguments["structured_outputs_config"] = {**settings, "backend": stock_backend(guide_backend)}
+    return arguments

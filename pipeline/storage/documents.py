@@ -201,4 +201,12 @@ def _described(store: Store, info: ObjectInfo, spec: InputSpec) -> InputObject:
             case "parquet":
                 return parquet_input.describe(store, info, file_spec(spec, info.uri))
     except UnreadableError as error:
-        return InputObject(info.uri, info.etag, info.size_bytes, (), (), unreadable=error.message)
+        reason = f"{error.message}{_why_so_read(info.uri, spec)}"
+        return InputObject(info.uri, info.etag, info.size_bytes, (), (), unreadable=reason)
+
+
+def _why_so_read(uri: str, spec: InputSpec) -> str:
+    """For names such as `a.csv`, whose rows nothing here could read."""
+    if spec.format != "auto" or uri.lower().endswith((".parquet", *_SUFFIXES)):
+        return ""
+    return f"; what ends otherwise than in {', '.join(_SUFFIXES)} is read as Parquet: convert it, or set input.format"

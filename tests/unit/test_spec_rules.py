@@ -38,6 +38,18 @@ RAW: dict[str, Any] = {
         ({"output": {"uri": "s3://key:hidden@b/run/"}}, "credentials do not belong in a URI"),
         ({"output": {"uri": "gs://b/run/"}}, "has scheme 'gs'"),
         ({"model": {"name": "m", "engine": {"trust_remote_code": True}}}, "trust_remote_code cannot be set here"),
+        (
+            {"model": {"name": "m", "engine": {"structured_outputs_config": {"backend": "xgrammar"}}}},
+            "structured_outputs_config: backend cannot be set here; decoding.guide says which backend",
+        ),
+        (
+            {"model": {"name": "m", "engine": {"structured_outputs_config": {"reasoning_parser": "qwen3"}}}},
+            "structured_outputs_config: reasoning_parser cannot be set here",
+        ),
+        (
+            {"model": {"name": "m", "engine": {"structured_outputs_config": "xgrammar"}}},
+            "structured_outputs_config is a mapping",
+        ),
         ({"record": "os.system('x')"}, "is not `package.module:ClassName`"),
     ],
 )

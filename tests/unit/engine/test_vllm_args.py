@@ -74,6 +74,13 @@ def test_each_guide_has_its_backend(guide: Any, backend: str) -> None:
     assert arguments["structured_outputs_config"] == {"backend": backend}
 
 
+def test_other_settings_of_a_backend_stand_beside_it() -> None:
+    """Fails when they take its place, and vLLM chooses a backend of its own."""
+    model = ModelSpec(name="a/b", engine={"structured_outputs_config": {"disable_any_whitespace": True}})
+    arguments = engine_arguments(model, "recordmill", known=KNOWN, is_cpu=False, seed=0)
+    assert arguments["structured_outputs_config"] == {"disable_any_whitespace": True, "backend": "outlines"}
+
+
 def test_what_the_user_set_in_the_environment_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = ("VLLM_LOGGING_LEVEL", "HF_HUB_OFFLINE", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND")
     for name in names:

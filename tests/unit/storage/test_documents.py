@@ -378,6 +378,16 @@ def test_a_bad_object_is_listed_with_its_reason_and_the_others_are_read(kind: st
     assert len(_all(store)) == 2
 
 
+def test_the_reason_says_which_formats_there_are_where_a_name_tells_none() -> None:
+    data = b"id,text\n1,a\n"
+    csv, parquet = list_input(_store(a__csv=data, b__parquet=data), SPEC)
+    assert csv.unreadable == (
+        f"{DOCS}a.csv has no readable Parquet footer; what ends otherwise than in .jsonl, .ndjson, .txt, .md "
+        "is read as Parquet: convert it, or set input.format"
+    )
+    assert parquet.unreadable == f"{DOCS}b.parquet has no readable Parquet footer"
+
+
 def test_an_input_that_cannot_be_read_at_all_is_an_error_that_shows_the_columns() -> None:
     store = _store(a__parquet=_parquet(_rows(3)))
     spec = InputSpec(uri=DOCS, text="body")
