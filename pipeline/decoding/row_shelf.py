@@ -52,7 +52,6 @@ class RowShelf:
         self._index_of_state: list[int] = arrays["row_of_state"].tolist()
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}
-        self._by_content: WeakValueDictionary[int, Row] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def row(self, state: int) -> Row:
@@ -75,9 +74,9 @@ class RowShelf:
         return row
 
     def warm(self, costs: Costs) -> None:
-        """Makes one row of each kind, so that their machine code is there before a step needs it."""
-        self._made(0)
-        self._made_tight(0, 0, costs)
+        """Makes a row of each kind, and looks for its like, so that no step waits for machine code or the disk."""
+        self._keep({}, None, self._made(0), 1)
+        self._keep({}, None, self._made_tight(0, 0, costs), 1)
 
     def _made(self, state: int) -> Array:
         from pipeline.decoding.kernels import fill_row
@@ -108,6 +107,10 @@ class RowShelf:
     def _no_gate(self) -> Array:
         return np.zeros(len(self._table), bool)
 
+    @cached_property
+    def _by_content(self) -> WeakValueDictionary[int, Row]:
+        return WeakValueDictionary((_content(row.words), row) for row in self._saved)
+
     def _with_end(self, state: int, row: Array) -> Array:
         if self._accepting[state]:
             for index in self._eos_ids:
@@ -117,8 +120,6 @@ class RowShelf:
     def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
         """One row for all keys whose words are equal: fewer bytes for a step to find in no cache."""
         with self._lock:
-            if not self._by_content:
-                self._by_content.update((_content(row.words), row) for row in self._saved)
             row = self._by_content.get(_content(words))
             if row is None or not np.array_equal(row.words, words):
                 row = self._by_content[_content(words)] = Row(words, words.ctypes.data, not words.any())
