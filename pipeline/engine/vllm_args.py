@@ -17,6 +17,7 @@ from pipeline.core.sections import GuideName, ModelSpec
 __all__ = [
     "check_model",
     "cpu_arguments",
+    "cpu_dtype",
     "engine_arguments",
     "is_folder",
     "scheduler_name",
@@ -29,6 +30,7 @@ _CPU_WORKER = "pipeline.engine.cpu_worker.MaskingCPUWorker"
 """What vLLM's `worker_cls` names on a CPU."""
 
 _CPU_KV_CACHE_GIB = 2
+_CPU_FACTS = Path("/proc/cpuinfo")
 
 
 def is_folder(model: ModelSpec) -> bool:
@@ -111,7 +113,17 @@ def cpu_arguments() -> dict[str, Any]:
     A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM 0.32 on a
     CPU ("CPU Generator does not use offset"): prompts are read in one step there.
     """
-    return {"enable_chunked_prefill": False, "worker_cls": _CPU_WORKER}
+    return {"dtype": cpu_dtype(), "enable_chunked_prefill": False, "worker_cls": _CPU_WORKER}
+
+
+def cpu_dtype() -> str:
+    """vLLM's `dtype` for this machine's CPU: the model's own, or `float32` where the CPU knows no bfloat16.
+
+    PyTorch then multiplies numbers of that type one by one: with AVX2 alone, 8 prompts of 400 tokens and 40 tokens more
+    of SmolLM2-135M took 63 s in bfloat16 and 12 s in float32, on two cores.
+    """
+    words = _CPU_FACTS.read_text(encoding="utf-8", errors="replace").split() if _CPU_FACTS.exists() else []
+    return "auto" if any("bf16" in word for word in words) else "float32"
 
 
 def engine_arguments(

@@ -1,4 +1,4 @@
-"""Job specs and the environment that benchmarks of whole jobs share: one engine on this machine, no GPU, bfloat16."""
+"""Job specs and the environment that benchmarks of whole jobs share: one engine on this machine, no GPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bench_spec(
         sections: whole sections in place of the usual ones, such as `input` and `output`, which name nothing that is
             there.
     """
-    arguments = {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 4096, "max_num_seqs": at_once}
+    arguments = {"enforce_eager": True, "max_model_len": 4096, "max_num_seqs": at_once}
     content = {
         "name": name,
         "input": {"uri": "/none/in/"},

@@ -39,7 +39,7 @@ def _spec(prefix: str, server: S3Server, model: Path, name: str, **changes: Any)
         "prompt": {"template": "prompts/scanned_receipt.j2"},
         "model": {
             "name": str(model),
-            "engine": {"dtype": "bfloat16", "enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 32},
+            "engine": {"enforce_eager": True, "max_model_len": 2048, "max_num_seqs": 32},
         },
         "output": {"uri": f"{prefix}{name}/"},
         "cluster": {"engines": 1, "gpus_per_engine": 0, "cpus_per_engine": 1, "concurrency": 32},

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.core.sections import GuideName
 from pipeline.core.spec import JobSpec
+from pipeline.engine.vllm_args import cpu_dtype
 from pipeline.run.preflight import Job, prepare_job
 from tests.bench.job import CHECKOUT, bench_spec
 from tests.bench.receipts import DATA, EXAMPLES
@@ -67,7 +68,7 @@ class Task:
         """vLLM's arguments, the same for every contender."""
         work = WORKLOADS[self.workload]
         common = {
-            "dtype": "bfloat16",
+            "dtype": "bfloat16" if self.has_gpu else cpu_dtype(),
             "load_format": self.load_format,
             "max_model_len": work.max_model_len,
             "max_num_seqs": self.max_num_seqs,

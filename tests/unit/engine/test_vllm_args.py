@@ -11,12 +11,13 @@ import pytest
 
 from pipeline.core.errors import EngineStartError, RequestRefusedError
 from pipeline.core.sections import ModelSpec
+from pipeline.engine import vllm_args
 from pipeline.engine.vllm_args import check_model, engine_arguments, set_cpu_environment, set_environment
 from pipeline.engine.wire import Binding, guide_literal, is_guide_literal
 
 NAMES = (
     "model revision tokenizer_revision trust_remote_code load_format enable_prefix_caching seed disable_log_stats "
-    "enable_log_requests enable_chunked_prefill use_tqdm_on_load structured_outputs_config max_model_len"
+    "enable_log_requests enable_chunked_prefill use_tqdm_on_load structured_outputs_config max_model_len dtype"
 )
 KNOWN = make_dataclass("KNOWN", NAMES.split())
 
@@ -79,6 +80,28 @@ def test_other_settings_of_a_backend_stand_beside_it() -> None:
     model = ModelSpec(name="a/b", engine={"structured_outputs_config": {"disable_any_whitespace": True}})
     arguments = engine_arguments(model, "recordmill", known=KNOWN, is_cpu=False, seed=0)
     assert arguments["structured_outputs_config"] == {"disable_any_whitespace": True, "backend": "outlines"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ("fma avx avx2", "float32"),
+        ("avx2 avx512f avx512_bf16", "auto"),
+        ("fma amx_bf16", "auto"),
+        ("asimd bf16", "auto"),
+    ],
+)
+def test_a_cpu_without_bfloat16_is_given_float32(
+    flags: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tmp_path / "cpuinfo"
+    facts.write_text(f"processor\t: 0\nflags\t\t: {flags}\n", encoding="utf-8")
+    monkeypatch.setattr(vllm_args, "_CPU_FACTS", facts)
+    model = ModelSpec(name="a/b")
+    assert engine_arguments(model, "none", known=KNOWN, is_cpu=True, seed=0)["dtype"] == dtype
+    assert "dtype" not in engine_arguments(model, "none", known=KNOWN, is_cpu=False, seed=0)
+    chosen = ModelSpec(name="a/b", engine={"dtype": "float16"})
+    assert engine_arguments(chosen, "none", known=KNOWN, is_cpu=True, seed=0)["dtype"] == "float16"
 
 
 def test_what_the_user_set_in_the_environment_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
