@@ -28,7 +28,7 @@ class Row:
 
     words: Array
     address: int
-    is_empty: bool = False
+    is_empty: bool
 
     def has(self, token_id: int) -> bool:
         return bool(self.words[token_id >> 5] >> (token_id & 31) & 1)
@@ -48,7 +48,7 @@ class RowShelf:
         self._accepting = arrays["accepting"]
         self._trie, self._eos_ids = trie, eos_ids
         self._unescaped = UnescapedIds(arrays["unescaped_rows"], Trie.from_arrays("rest", arrays))
-        self._saved = [Row(row, row.ctypes.data) for row in arrays["rows"]]
+        self._saved = [Row(row, row.ctypes.data, not row.any()) for row in arrays["rows"]]
         self._index_of_state: list[int] = arrays["row_of_state"].tolist()
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}

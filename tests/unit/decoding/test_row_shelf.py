@@ -124,6 +124,8 @@ def test_equal_rows_are_one(kept_bytes: int) -> None:
     by_words = {row.words.tobytes(): row.address for row in rows}
     assert len({row.address for row in rows}) == len(by_words) < guide.state_count
     assert all(by_words[row.words.tobytes()] == row.address for row in rows)
+    assert {row.is_empty for row in rows} == {False, True}
+    assert all(row.is_empty is (not row.words.any()) for row in rows)
 
 
 @pytest.mark.parametrize(
