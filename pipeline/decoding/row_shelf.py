@@ -119,10 +119,11 @@ class RowShelf:
 
     def _keep(self, cache: dict[Any, Row], key: Any, words: Array, most: int) -> Row:
         """One row for all keys whose words are equal: fewer bytes for a step to find in no cache."""
+        content = _content(words)
         with self._lock:
-            row = self._by_content.get(_content(words))
+            row = self._by_content.get(content)
             if row is None or not np.array_equal(row.words, words):
-                row = self._by_content[_content(words)] = Row(words, words.ctypes.data, not words.any())
+                row = self._by_content[content] = Row(words, words.ctypes.data, not words.any())
             if len(cache) >= most:
                 cache.pop(next(iter(cache)))
             cache[key] = row

@@ -113,7 +113,7 @@ def cpu_arguments() -> dict[str, Any]:
     A request with a seed of its own whose prompt is read in more than one step kills the engine core of vLLM 0.32 on a
     CPU ("CPU Generator does not use offset"): prompts are read in one step there.
     """
-    return {"dtype": cpu_dtype(), "enable_chunked_prefill": False, "worker_cls": _CPU_WORKER}
+    return {"enable_chunked_prefill": False, "worker_cls": _CPU_WORKER}
 
 
 def cpu_dtype() -> str:
@@ -150,7 +150,7 @@ def engine_arguments(
         "use_tqdm_on_load": False,
     }
     if is_cpu:
-        arguments |= cpu_arguments()
+        arguments |= {"dtype": cpu_dtype(), **cpu_arguments()}
     fields = {field.name for field in dataclasses.fields(known)}
     if unknown := sorted(model.engine.keys() - fields):
         raise EngineStartError(f"model.engine: this vLLM knows no {', '.join(unknown)}")
