@@ -35,7 +35,7 @@ from tests.bench.receipts import MODELS
 from tests.bench.versus.contenders import CEILING, CONTENDERS, OURS
 from tests.bench.versus.measure import ContenderFailedError, ContenderTimeoutError, Measured, measure
 from tests.bench.versus.table import Entry, print_line, print_table
-from tests.bench.versus.task import WORKLOADS, Task
+from tests.bench.versus.task import WORKLOADS, Task, bench_dtype
 
 _ALL = {"receipts": 96, "notes": 5000}
 _MODEL = {"receipts": "gemma", "notes": "random"}
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_heading("versus", chosen, "vllm", "ray", "xgrammar", "outlines_core", "pydantic")
     given = _Given(chosen.workload, str(folder.resolve()), chosen.gpu, chosen.load_format, documents)
     entries: list[Entry] = []
-    title = f"{documents} {chosen.workload}, {folder.name}, {os.cpu_count()} CPUs{', 1 GPU' * chosen.gpu}"
+    dtype = bench_dtype(has_gpu=chosen.gpu)
+    title = f"{documents} {chosen.workload}, {folder.name} ({dtype}), {os.cpu_count()} CPUs{', 1 GPU' * chosen.gpu}"
     with S3Server() as server, tempfile.TemporaryDirectory(prefix="recordmill-versus-") as scratch:
         bench = _Bench(server, Path(scratch), given, chosen.limit_minutes)
         for turn in range(chosen.repeats):

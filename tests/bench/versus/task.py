@@ -21,7 +21,7 @@ from tests.bench.receipts import DATA, EXAMPLES
 from tests.bench.versus.judge import Judgement
 from tests.bench.versus.note import notes
 
-__all__ = ["WORKLOADS", "Moments", "Result", "Task", "Workload"]
+__all__ = ["WORKLOADS", "Moments", "Result", "Task", "Workload", "bench_dtype"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Task:
         """vLLM's arguments, the same for every contender."""
         work = WORKLOADS[self.workload]
         common = {
-            "dtype": "bfloat16" if self.has_gpu else cpu_dtype(),
+            "dtype": bench_dtype(has_gpu=self.has_gpu),
             "load_format": self.load_format,
             "max_model_len": work.max_model_len,
             "max_num_seqs": self.max_num_seqs,
@@ -162,3 +162,8 @@ class Result:
         stored = json.loads(path.read_text())
         judgement = None if stored["judgement"] is None else Judgement(**stored["judgement"])
         return cls(**{**stored, "judgement": judgement, "moments": Moments(**stored["moments"])})
+
+
+def bench_dtype(*, has_gpu: bool) -> str:
+    """vLLM's `dtype` for every contender; `auto` is the model's own, bfloat16 for all models here."""
+    return "bfloat16" if has_gpu else cpu_dtype()
