@@ -33,6 +33,7 @@ _RELIED_ON = (
     ("vllm.v1.engine.async_llm", "AsyncLLM.from_vllm_config"),
     ("vllm.v1.engine.exceptions", "EngineDeadError"),
     ("vllm.v1.engine.exceptions", "EngineGenerateError"),
+    ("vllm.v1.executor.uniproc_executor", "UniProcExecutor"),
     ("vllm.v1.metrics.loggers", "PrometheusStatLogger.record"),
     ("vllm.v1.metrics.stats", "PromptTokenStats.cached_tokens"),
     ("vllm.v1.metrics.stats", "PromptTokenStats.total"),

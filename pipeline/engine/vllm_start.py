@@ -20,11 +20,12 @@ from vllm.config import VllmConfig
 from vllm.exceptions import VLLMError
 from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import GuideName, ModelSpec
 from pipeline.engine.tether import Tether
-from pipeline.engine.vllm_args import engine_arguments, scheduler_name, set_cpu_environment
+from pipeline.engine.vllm_args import engine_arguments, fits_engine_core, scheduler_name, set_cpu_environment
 from pipeline.engine.vllm_names import is_cpu, vllm_version
 from pipeline.engine.vllm_progress import EngineCounters, stat_logger
 from pipeline.engine.vllm_requests import one_line, reason
@@ -125,6 +126,9 @@ def _build(
     if is_cpu():
         set_cpu_environment()
     arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
+    if is_cpu() and fits_engine_core(arguments):
+        # The class: of its name vLLM makes `mp` again.
+        arguments["distributed_executor_backend"] = UniProcExecutor
     try:
         # As for `vllm.LLM`: larger batches than for a server.  On a CPU they would only take more memory.
         config = AsyncEngineArgs(**arguments).create_engine_config(None if is_cpu() else UsageContext.LLM_CLASS)

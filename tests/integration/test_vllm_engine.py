@@ -315,6 +315,13 @@ async def test_a_cancelled_request_leaves_the_engine_free(engine: VllmEngine, pr
     assert (await engine.generate(asked("y", prompt("y"), None, 5))).token_ids
 
 
+async def test_the_model_runs_in_the_engine_core(engine: VllmEngine) -> None:
+    """Fails when vLLM gives it a process of its own, for which the engine core then waits by spinning."""
+    assert engine.name
+    names = {_stat(pid).partition("(")[2].rpartition(")")[0] for pid in engine_processes(os.getpid())}
+    assert names == {"VLLM::EngineCor"}
+
+
 async def test_the_engine_says_what_it_is(engine: VllmEngine) -> None:
     assert re.fullmatch(r"vllm \d+\.\d+\.\d+\S* tiny-llama", engine.name)
     assert engine.max_model_len == CONTEXT
@@ -364,7 +371,7 @@ def all_gone(pids: list[int]) -> bool:
 async def end(engine: VllmEngine, fault: signal.Signals, pids: list[int], prompt: Any) -> None:
     """Does this to the engine core among its processes: every request ends with it, and nothing is left."""
     try:
-        assert len(pids) >= 2
+        assert pids
         before = engine.metrics().values["output_tokens"]
         waiting = [
             asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
@@ -382,6 +389,7 @@ async def end(engine: VllmEngine, fault: signal.Signals, pids: list[int], prompt
 
 
 async def test_nothing_outlives_a_killed_owner(model: ModelSpec) -> None:
+    """Nor do processes of its processes: this engine's model has one of its own."""
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, model.name], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
     )
@@ -402,7 +410,8 @@ from pipeline.core.sections import ModelSpec
 from pipeline.engine.vllm_engine import VllmEngine
 
 async def main():
-    model = ModelSpec(name=sys.argv[1], engine={"max_model_len": 512, "max_num_seqs": 4, "enforce_eager": True})
+    settings = {"max_model_len": 512, "max_num_seqs": 4, "enforce_eager": True, "distributed_executor_backend": "mp"}
+    model = ModelSpec(name=sys.argv[1], engine=settings)
     engine = await VllmEngine.start(model, guides={}, guide_backend="none", silence_s=60, start_s=300)
     print("ready", flush=True)
     await asyncio.sleep(600)

@@ -12,7 +12,13 @@ import pytest
 from pipeline.core.errors import EngineStartError, RequestRefusedError
 from pipeline.core.sections import ModelSpec
 from pipeline.engine import vllm_args
-from pipeline.engine.vllm_args import check_model, engine_arguments, set_cpu_environment, set_environment
+from pipeline.engine.vllm_args import (
+    check_model,
+    engine_arguments,
+    fits_engine_core,
+    set_cpu_environment,
+    set_environment,
+)
 from pipeline.engine.wire import Binding, guide_literal, is_guide_literal
 
 NAMES = (
@@ -102,6 +108,28 @@ def test_a_cpu_without_bfloat16_is_given_float32(
     assert "dtype" not in engine_arguments(model, "none", known=KNOWN, is_cpu=False, seed=0)
     chosen = ModelSpec(name="a/b", engine={"dtype": "float16"})
     assert engine_arguments(chosen, "none", known=KNOWN, is_cpu=True, seed=0)["dtype"] == "float16"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "binding", "fits"),
+    [
+        ({}, "nobind", True),
+        ({"tensor_parallel_size": 1, "pipeline_parallel_size": 1}, "nobind", True),
+        ({}, "0-7", False),
+        ({}, "auto", False),
+        ({}, None, False),
+        ({"tensor_parallel_size": 2}, "nobind", False),
+        ({"pipeline_parallel_size": 2}, "nobind", False),
+        ({"distributed_executor_backend": "mp"}, "nobind", False),
+    ],
+)
+def test_a_model_on_a_cpu_runs_in_its_engine_core_where_nothing_speaks_for_another_process(
+    arguments: dict[str, Any], binding: str | None, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
+    if binding is not None:
+        monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", binding)
+    assert fits_engine_core(arguments) is fits
 
 
 def test_what_the_user_set_in_the_environment_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
