@@ -35,7 +35,9 @@ class Benchmark:
         return shlex.join(("python", "-m", f"tests.bench.{self.module}", *self.arguments))
 
 
-_NOTES = "ours;Ray Data LLM;Ray Data LLM, compact;Ray Data LLM, outlines;LLM.generate;engine alone"
+_NOTES = (
+    "ours;Ray Data LLM;Ray Data LLM, compact;Ray Data LLM, outlines;LLM.generate;engine alone;engine alone, one process"
+)
 
 BENCHMARKS = (
     Benchmark(

@@ -2,7 +2,8 @@
 
 `python -m tests.bench.versus --workload receipts --model gemma --documents 96` runs each contender as a process of its
 own, from S3 (SeaweedFS) to S3, but for `engine alone`: it repeats the prompts and output lengths of `ours`, without a
-guide, text or files, and is the ceiling for tokens a second.  Greedy.
+guide, text or files, and is the ceiling for tokens a second; `one process` is the same with the model in the engine core,
+as ours has it where there is no GPU.  Greedy.
 
 Every contender says when its engine could take a first request, with the schema compiled, and when its last result was
 there; rates are over the time between.  Ray Data LLM says it by its own engine stage, which a subclass times.  With
@@ -32,7 +33,7 @@ from demo.s3 import S3Server
 from pipeline.engine.vllm_args import set_cpu_environment
 from tests.bench.heading import print_heading
 from tests.bench.receipts import MODELS
-from tests.bench.versus.contenders import CEILING, CONTENDERS, OURS
+from tests.bench.versus.contenders import CEILINGS, CONTENDERS, INNER_CEILING, OURS
 from tests.bench.versus.measure import ContenderFailedError, ContenderTimeoutError, Measured, measure
 from tests.bench.versus.table import Entry, print_line, print_table
 from tests.bench.versus.task import WORKLOADS, Task, bench_dtype
@@ -62,12 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="the figures of every run as JSON")
     chosen = parser.parse_args(arguments)
     asked = {name.strip() for name in chosen.contenders.split(";")}
-    names = [name for name in CONTENDERS if name in asked]
+    # On a GPU vLLM itself runs the model in the engine core.
+    names = [name for name in CONTENDERS if name in asked and not (chosen.gpu and name == INNER_CEILING)]
     documents = chosen.documents or _ALL[chosen.workload]
     if unknown := sorted(asked - set(CONTENDERS)):
         parser.error(f"--contenders: there is no {', '.join(unknown)}; there are {'; '.join(CONTENDERS)}")
-    if CEILING in asked and OURS not in asked:
-        parser.error(f"--contenders: {CEILING} repeats what {OURS} wrote; name both")
+    if asked & {*CEILINGS} and OURS not in asked:
+        parser.error(f"--contenders: {CEILINGS[0]} repeats what {OURS} wrote; name both")
     model = chosen.model or _MODEL[chosen.workload]
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
     chosen.model, chosen.documents = model, documents
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if chosen.out:
                     chosen.out.write_text(json.dumps({"title": title, "runs": [asdict(item) for item in entries]}))
     print_table(entries, title, OURS)
-    return int(any(item.figures is None and item.contender in (OURS, CEILING) for item in entries))
+    return int(any(item.figures is None and item.contender in (OURS, *CEILINGS) for item in entries))
 
 
 def _set_environment(*, has_gpu: bool, has_own_core: bool) -> None:
@@ -103,12 +105,13 @@ def _set_environment(*, has_gpu: bool, has_own_core: bool) -> None:
 
 
 def _order(names: Sequence[str], turn: int) -> list[str]:
-    """Another contender first in each round; the ceiling after ours, whose lengths it repeats."""
+    """Another contender first in each round; the ceilings after ours, whose lengths they repeat, taking turns too."""
     start = turn % len(names)
     order = [*names[start:], *names[:start]]
-    if CEILING in order:
-        order.remove(CEILING)
-        order.insert(order.index(OURS) + 1, CEILING)
+    for name in CEILINGS[:: -1 if turn % 2 else 1]:
+        if name in order:
+            order.remove(name)
+            order.insert(order.index(OURS) + 1, name)
     return order
 
 
@@ -148,7 +151,7 @@ class _Bench:
 
     def _run(self, contender: str, turn: int) -> Measured:
         """The output lengths of ours are what the ceiling repeats."""
-        if contender == CEILING and self._lengths is None:
+        if contender in CEILINGS and self._lengths is None:
             raise ContenderFailedError(f"{OURS} wrote nothing to be repeated")
         name = f"{turn}-{contender.replace(' ', '-').replace(',', '')}"
         task = Task(

@@ -10,10 +10,13 @@ from tests.bench.versus.plain import ceiling, plain_loop, validate_and_retry
 from tests.bench.versus.ray_data import ray_data
 from tests.bench.versus.task import Result, Task
 
-__all__ = ["CEILING", "CONTENDERS", "OURS"]
+__all__ = ["CEILINGS", "CONTENDERS", "INNER_CEILING", "OURS"]
 
 OURS = "ours"
 CEILING = "engine alone"
+INNER_CEILING = "engine alone, one process"
+CEILINGS = (CEILING, INNER_CEILING)
+"""What an engine does without all that is ours: as vLLM starts it, and with the model inside its engine core, as ours."""
 CONTENDERS: dict[str, Callable[[Task], Result]] = {
     OURS: ours,
     "ours, extractive": ours_extractive,
@@ -23,4 +26,5 @@ CONTENDERS: dict[str, Callable[[Task], Result]] = {
     "LLM.generate": plain_loop,
     "validate and retry": validate_and_retry,
     CEILING: ceiling,
+    INNER_CEILING: partial(ceiling, in_engine_core=True),
 }

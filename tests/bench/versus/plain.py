@@ -90,24 +90,35 @@ def validate_and_retry(task: Task) -> Result:
     )
 
 
-def ceiling(task: Task) -> Result:
+def ceiling(task: Task, *, in_engine_core: bool = False) -> Result:
     """The engine alone: the same prompts, as many tokens as ours wrote, no guide, no text, nothing read or written.
 
     It is asked as ours asks, for the final output alone, and is given all requests at once, so that no slot waits.  Its
     prompts are made before it is ready.
+
+    Args:
+        in_engine_core: whether the model shares the engine core's process, as ours does without a GPU.
     """
-    return asyncio.run(_ceiling(task))
+    return asyncio.run(_ceiling(task, in_engine_core))
 
 
-async def _ceiling(task: Task) -> Result:
+async def _ceiling(task: Task, in_engine_core: bool) -> Result:
     from vllm import AsyncEngineArgs, SamplingParams, TokensPrompt
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     job = task.job()
     prompts = [job.prompts.build(text).ids for text in task.table()["text"].to_pylist()]
     lengths = task.output_lengths()
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=task.model_folder, disable_log_stats=True, **task.engine))
+    engine = AsyncLLM.from_engine_args(
+        AsyncEngineArgs(
+            model=task.model_folder,
+            disable_log_stats=True,
+            distributed_executor_backend=UniProcExecutor if in_engine_core else None,
+            **task.engine,
+        )
+    )
     cached = 0
     done: list[float] = []
 
