@@ -82,6 +82,11 @@ def test_each_round_begins_with_another_contender_and_the_ceiling_follows_ours()
         ["a", "b", "ours", "engine alone"],
         ["b", "ours", "engine alone", "a"],
     ]
+    both = [*names, "engine alone, one process"]
+    assert [_order(both, turn)[1:3] for turn in (0, 5)] == [
+        ["engine alone, one process", "engine alone"],
+        ["engine alone", "engine alone, one process"],
+    ]
 
 
 def test_whole_valid_and_closed_are_told_apart() -> None:

@@ -2,8 +2,8 @@
 
 `python -m tests.bench.versus --workload receipts --model gemma --documents 96` runs each contender as a process of its
 own, from S3 (SeaweedFS) to S3, but for `engine alone`: it repeats the prompts and output lengths of `ours`, without a
-guide, text or files, and is the ceiling for tokens a second; `one process` is the same with the model in the engine core,
-as ours has it where there is no GPU.  Greedy.
+guide, text or files, and is the ceiling for tokens a second; `one process` is the same with the model in the engine
+core, as ours has it where there is no GPU.  Greedy.
 
 Every contender says when its engine could take a first request, with the schema compiled, and when its last result was
 there; rates are over the time between.  Ray Data LLM says it by its own engine stage, which a subclass times.  With

@@ -16,7 +16,7 @@ OURS = "ours"
 CEILING = "engine alone"
 INNER_CEILING = "engine alone, one process"
 CEILINGS = (CEILING, INNER_CEILING)
-"""What an engine does without all that is ours: as vLLM starts it, and with the model inside its engine core, as ours."""
+"""What an engine does without all that is ours: as vLLM starts it, and with the model in its engine core, as ours."""
 CONTENDERS: dict[str, Callable[[Task], Result]] = {
     OURS: ours,
     "ours, extractive": ours_extractive,
