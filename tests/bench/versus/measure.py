@@ -109,7 +109,7 @@ def measure(task: Task, folder: Path, environment: dict[str, str], limit_s: floa
     folder.mkdir(parents=True)
     asked, answered, log = folder / "task.json", folder / "result.json", folder / "log.txt"
     asked.write_text(json.dumps(asdict(task)))
-    began_at, started = time.time(), time.perf_counter()
+    began_at = time.monotonic()
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.versus.child", str(asked), str(answered)],
@@ -127,7 +127,7 @@ def measure(task: Task, folder: Path, environment: dict[str, str], limit_s: floa
         finally:
             peak_bytes = memory.stop()
             _end_group(process.pid)
-    wall_s = time.perf_counter() - started
+    wall_s = time.monotonic() - began_at
     if process.returncode or not answered.exists():
         raise ContenderFailedError(_ending(process.returncode, log.read_text(errors="replace")))
     return Measured(task, Result.read(answered), began_at, wall_s, peak_bytes)

@@ -37,11 +37,11 @@ def plain_loop(task: Task) -> Result:
     params = SamplingParams(temperature=0.0, max_tokens=work.max_tokens, structured_outputs=guided)
     llm = _llm(task)
     _generate(llm, [job.prompts.build("").ids], SamplingParams(max_tokens=1, structured_outputs=guided))
-    ready = time.time()
+    ready = time.monotonic()
     table = _read(task)
     prompts = [job.prompts.build(text).ids for text in table["text"].to_pylist()]
     outputs = _generate(llm, prompts, params)
-    last = time.time()
+    last = time.monotonic()
     texts = [output.outputs[0].text for output in outputs]
     _save(task, table, texts)
     return Result(
@@ -62,7 +62,7 @@ def validate_and_retry(task: Task) -> Result:
     work = WORKLOADS[task.workload]
     engine = Unguided(task.model_folder, task.engine)
     engine.ask([job.prompts.build("").ids], [1])
-    ready = time.time()
+    ready = time.monotonic()
     table = _read(task)
     prompts = [job.prompts.build(text).ids for text in table["text"].to_pylist()]
     texts, lengths = [""] * len(prompts), [0] * len(prompts)
@@ -80,7 +80,7 @@ def validate_and_retry(task: Task) -> Result:
         waiting = [index for index in waiting if not is_valid(texts[index], job.record)]
         if not waiting:
             break
-    last = time.time()
+    last = time.monotonic()
     _save(task, table, texts)
     return Result(
         judgement=judged(map(Answer, texts), job.record),
@@ -133,12 +133,12 @@ async def _ceiling(task: Task, in_engine_core: bool) -> Result:
         )
         async for output in engine.generate(TokensPrompt(prompt_token_ids=prompt), params, name):
             cached += output.num_cached_tokens or 0
-        done.append(time.time())
+        done.append(time.monotonic())
 
     await one("warm", job.prompts.build("").ids, 1)
     cached = 0
     done.clear()
-    ready = time.time()
+    ready = time.monotonic()
     asked = zip(prompts, lengths, strict=True)
     await asyncio.gather(*(one(f"r{number}", *each) for number, each in enumerate(asked) if each[1]))
     engine.shutdown()

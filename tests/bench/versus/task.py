@@ -128,9 +128,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """When a contender could take its first request, and when it had its results, in seconds of the clock on the wall.
+    """When a contender could take its first request, and when it had its results: `time.monotonic()`, in seconds.
 
-    `first` is None where all results come at once.
+    All processes of a machine share that clock, and nobody sets it.  `first` is None where all results come at once.
     """
 
     ready: float

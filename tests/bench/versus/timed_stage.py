@@ -15,7 +15,7 @@ __all__ = ["TimedStage"]
 
 
 class TimedStage(vLLMEngineStageUDF):  # type: ignore[misc]
-    """Adds `ready_at` and `done_at` to every row, in seconds of the clock on the wall.
+    """Adds `ready_at` and `done_at` to every row; see `Moments`.
 
     The first row is asked for one token before all others, so that `ready_at` holds what others do before they start:
     compiling the schema.
@@ -30,6 +30,6 @@ class TimedStage(vLLMEngineStageUDF):  # type: ignore[misc]
         async with self._first:
             if self._ready_at is None:
                 await self.llm.generate_async({**row, "sampling_params": {**row["sampling_params"], "max_tokens": 1}})
-                self._ready_at = time.time()
+                self._ready_at = time.monotonic()
         found: dict[str, Any] = await super()._generate_with_error_handling(row, batch_uuid)
-        return {**found, "ready_at": self._ready_at, "done_at": time.time()}
+        return {**found, "ready_at": self._ready_at, "done_at": time.monotonic()}
