@@ -5,7 +5,7 @@ bits: 50 ms for 32 requests at 262,144 ids where few are legal, a tenth of the w
 1.0 ms (two cores, `python -m tests.bench.apply`).  Where ids do not fill the last word, that kernel (xgrammar 0.2.8)
 also writes into the next row.  On a GPU there is another kernel, and nothing of this is used.
 
-vLLM builds the class that `worker_cls` names in a process of its own; see `cpu_arguments`.
+vLLM builds the class that `worker_cls` names in its engine core (`fits_engine_core`), or in a process of its own.
 """
 
 from __future__ import annotations

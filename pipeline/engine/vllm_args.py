@@ -16,6 +16,7 @@ from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import GuideName, ModelSpec
 
 __all__ = [
+    "RANK_SIZES",
     "check_model",
     "cpu_arguments",
     "cpu_dtype",
@@ -27,6 +28,9 @@ __all__ = [
     "set_environment",
     "stock_backend",
 ]
+
+RANK_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size")
+"""What vLLM multiplies to the ranks of one engine."""
 
 _CPU_WORKER = "pipeline.engine.cpu_worker.MaskingCPUWorker"
 """What vLLM's `worker_cls` names on a CPU."""
@@ -129,19 +133,24 @@ def cpu_dtype() -> str:
     return "auto" if any("bf16" in word for word in words) else "float32"
 
 
-def fits_engine_core(arguments: Mapping[str, Any]) -> bool:
-    """Whether an engine without a GPU can run its model inside its engine core, as one with a GPU does.
+def fits_engine_core(arguments: Mapping[str, Any], guide_backend: GuideName) -> bool:
+    """Whether an engine without a GPU runs its model inside its engine core, as one with a GPU does.
 
-    vLLM gives the model a process of its own there, so that its threads can be bound to cores.  The two processes wait
-    for each other by spinning, which took 0.3 of the two cores away from the model (py-spy, 64 short notes at a time).
-    Where no thread is bound, nothing is gained for it.
+    vLLM gives the model a process of its own there, and the two wait for each other by spinning: with threads left to
+    the operating system, two cores took 70 s for 1,500 short notes, and 45 s in one process.  But in one process masks
+    are not made while the model runs.  Those of our guides take a millisecond for 256 requests; other backends, which
+    may take a hundred (`docs/benchmarks.md`), keep vLLM's way.  So do threads that are bound, and several ranks.
 
     Args:
         arguments: of the engine; call after `set_cpu_environment`.
+        guide_backend: what guides its requests.
     """
-    ranks = (arguments.get(name, 1) for name in ("tensor_parallel_size", "pipeline_parallel_size"))
-    is_chosen = arguments.get("distributed_executor_backend") is not None
-    return not is_chosen and all(rank == 1 for rank in ranks) and os.environ.get(_BINDING) == "nobind"
+    return (
+        guide_backend in ("recordmill", "none")
+        and arguments.get("distributed_executor_backend") in (None, "uni")
+        and all(arguments.get(name, 1) == 1 for name in RANK_SIZES)
+        and os.environ.get(_BINDING) == "nobind"
+    )
 
 
 def engine_arguments(

@@ -126,8 +126,8 @@ def _build(
     if is_cpu():
         set_cpu_environment()
     arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
-    if is_cpu() and fits_engine_core(arguments):
-        # The class: of its name vLLM makes `mp` again.
+    if is_cpu() and fits_engine_core(arguments, guide_backend):
+        # The class: of the name `uni` vLLM makes `mp`.
         arguments["distributed_executor_backend"] = UniProcExecutor
     try:
         # As for `vllm.LLM`: larger batches than for a server.  On a CPU they would only take more memory.

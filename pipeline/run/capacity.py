@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.core.sections import ClusterSpec, ModelSpec
+from pipeline.engine.vllm_args import RANK_SIZES
 
 __all__ = ["Need", "engines_that_fit", "missing", "need_of"]
 
 _EPSILON = 1e-9
-_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size")
-"""What vLLM multiplies to the GPUs of one engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def need_of(cluster: ClusterSpec, model: ModelSpec) -> Need:
     A model that vLLM divides among more GPUs than `cluster.gpus_per_engine` has one rank of one GPU for each, as
     vLLM's Ray executor wants it.
     """
-    ranks = math.prod(_size(model, name) for name in _SIZES)
+    ranks = math.prod(_size(model, name) for name in RANK_SIZES)
     if ranks == 1 or not cluster.gpus_per_engine or ranks <= cluster.gpus_per_engine:
         return Need(cluster.cpus_per_engine, cluster.gpus_per_engine)
     return Need(cluster.cpus_per_engine, 1.0, ranks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib.metadata
 import os
 import platform
@@ -56,11 +55,11 @@ def _words(option: str, value: Any) -> list[str]:
     return [option, *map(str, value if isinstance(value, list) else [value])]
 
 
-@functools.cache
 def machine() -> str:
-    """Processor, cores, memory and system, without names of hosts, and how fast it was just then.
+    """Processor, cores, memory and system, without names of hosts, and how fast it is just now.
 
     Machines that are called the same differ in what their processors can do, and in how busy their neighbours are.
+    Takes a part of a second.
     """
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -75,14 +74,10 @@ def machine() -> str:
 
 
 def _ten_million_turns_s() -> float:
-    """The fastest of five parts, times five."""
-    parts = []
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(2_000_000):
-            pass
-        parts.append(time.perf_counter() - start)
-    return 5 * min(parts)
+    started = time.perf_counter()
+    for _ in range(10_000_000):
+        pass
+    return time.perf_counter() - started
 
 
 def versions(*distributions: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ def commit() -> str:
 def run_benchmark(item: Benchmark) -> Ran:
     """Runs it, its output shown as it comes; ends it with all below it when its time is up."""
     print(f"== {item.name}: {item.command}", flush=True)
-    found, started = commit(), time.monotonic()
+    found, where, started = commit(), machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="recordmill-bench-") as scratch:
         out = Path(scratch) / "figures.json"
         process = subprocess.Popen(
@@ -95,7 +95,7 @@ def run_benchmark(item: Benchmark) -> Ran:
     day = time.strftime("%Y-%m-%d")
     text = "\n".join(lines)
     error = "\n".join(errors) if code else ""
-    return Ran(item.name, item.command, found, machine(), day, minutes, code, text, _kept(figures), error)
+    return Ran(item.name, item.command, found, where, day, minutes, code, text, _kept(figures), error)
 
 
 def _copy(source: IO[str], screen: IO[str], kept: list[str] | deque[str]) -> None:

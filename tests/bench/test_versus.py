@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib
 import json
 import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pipeline.core.errors import RequestRefusedError
 from tests.bench import gpu
 from tests.bench.catalogue import BENCHMARKS, Benchmark
 from tests.bench.versus.__main__ import _order
@@ -19,6 +21,7 @@ from tests.bench.versus.figures import COLUMNS, Figures, ratios
 from tests.bench.versus.judge import Answer, Judgement, judged
 from tests.bench.versus.measure import ContenderFailedError, ContenderTimeoutError, Measured, measure
 from tests.bench.versus.note import Note, notes
+from tests.bench.versus.ours import MOMENTS_FILE, TimedEngine
 from tests.bench.versus.table import Entry, compared, table_rows
 from tests.bench.versus.task import Moments, Result, Task
 
@@ -87,6 +90,32 @@ def test_each_round_begins_with_another_contender_and_the_ceiling_follows_ours()
         ["engine alone, one process", "engine alone"],
         ["engine alone", "engine alone, one process"],
     ]
+
+
+@pytest.mark.asyncio
+async def test_the_last_moment_is_that_of_the_last_completion_even_of_one_that_was_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when a refusal leaves an earlier moment for the last: ours would look faster than it is."""
+    noted = tmp_path / "moments"
+    monkeypatch.setenv(MOMENTS_FILE, str(noted))
+    gates = [asyncio.Event(), asyncio.Event()]
+
+    class Gated:
+        async def generate(self, request: Any) -> None:
+            await gates[request].wait()
+            if request:
+                raise RequestRefusedError("too long")
+
+    engine = TimedEngine(cast("Any", Gated()))
+    asked = [asyncio.create_task(engine.generate(cast("Any", number))) for number in (0, 1)]
+    moments = []
+    for gate, one in zip(gates, asked, strict=True):
+        gate.set()
+        await asyncio.wait([one])
+        moments.append([json.loads(line)[0] for line in noted.read_text().splitlines()])
+    assert moments == [["first"], ["first", "last"]]
+    assert isinstance(asked[1].exception(), RequestRefusedError)
 
 
 def test_whole_valid_and_closed_are_told_apart() -> None:

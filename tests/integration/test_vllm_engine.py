@@ -315,9 +315,9 @@ async def test_a_cancelled_request_leaves_the_engine_free(engine: VllmEngine, pr
     assert (await engine.generate(asked("y", prompt("y"), None, 5))).token_ids
 
 
-async def test_the_model_runs_in_the_engine_core(engine: VllmEngine) -> None:
+@pytest.mark.usefixtures("engine")
+async def test_the_model_runs_in_the_engine_core() -> None:
     """Fails when vLLM gives it a process of its own, for which the engine core then waits by spinning."""
-    assert engine.name
     names = {_stat(pid).partition("(")[2].rpartition(")")[0] for pid in engine_processes(os.getpid())}
     assert names == {"VLLM::EngineCor"}
 
@@ -371,7 +371,6 @@ def all_gone(pids: list[int]) -> bool:
 async def end(engine: VllmEngine, fault: signal.Signals, pids: list[int], prompt: Any) -> None:
     """Does this to the engine core among its processes: every request ends with it, and nothing is left."""
     try:
-        assert pids
         before = engine.metrics().values["output_tokens"]
         waiting = [
             asyncio.create_task(engine.generate(asked(f"w{n}", prompt(str(n)), None, 400, temperature=1.0, seed=n)))
@@ -496,10 +495,13 @@ class TestStock:
         assert any(allowed.startswith(said) for allowed in ALLOWED)
 
     async def test_a_frozen_engine_core_ends_every_request_and_leaves_nothing(self, stock: Stock, prompt: Any) -> None:
+        """Nor the process that its model has beside it, which vLLM ends only while the engine core answers."""
+        assert len(stock.pids) >= 2
         await end(stock.engine, signal.SIGSTOP, stock.pids, prompt)
 
 
 async def test_a_dead_engine_core_ends_every_request_and_leaves_nothing(engine_to_end: VllmEngine, prompt: Any) -> None:
     """Stands last to spare the others a start; elsewhere the next one would have a new engine."""
     pids = [pid for pid in engine_processes(os.getpid()) if is_running(pid)]
+    assert pids
     await end(engine_to_end, signal.SIGKILL, pids, prompt)

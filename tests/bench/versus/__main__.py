@@ -63,13 +63,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="the figures of every run as JSON")
     chosen = parser.parse_args(arguments)
     asked = {name.strip() for name in chosen.contenders.split(";")}
-    # On a GPU vLLM itself runs the model in the engine core.
-    names = [name for name in CONTENDERS if name in asked and not (chosen.gpu and name == INNER_CEILING)]
+    names = [name for name in CONTENDERS if name in asked]
+    if INNER_CEILING in asked and (chosen.gpu or chosen.own_core):
+        # On a GPU vLLM itself runs the model in the engine core; where threads are bound, ours does not either.
+        print(f"{INNER_CEILING}: left out; it would be no other engine than {CEILINGS[0]}")
+        names.remove(INNER_CEILING)
     documents = chosen.documents or _ALL[chosen.workload]
     if unknown := sorted(asked - set(CONTENDERS)):
         parser.error(f"--contenders: there is no {', '.join(unknown)}; there are {'; '.join(CONTENDERS)}")
-    if asked & {*CEILINGS} and OURS not in asked:
-        parser.error(f"--contenders: {CEILINGS[0]} repeats what {OURS} wrote; name both")
+    if OURS not in asked and (ceilings := sorted(asked & {*CEILINGS})):
+        parser.error(f"--contenders: {', '.join(ceilings)}: repeats what {OURS} wrote; name {OURS} too")
     model = chosen.model or _MODEL[chosen.workload]
     folder = chosen.model_folder or _FOLDERS[model](default_cache())
     chosen.model, chosen.documents = model, documents

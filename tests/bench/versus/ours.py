@@ -22,13 +22,13 @@ from tests.bench.job import CHECKOUT
 from tests.bench.versus.judge import Answer, judged
 from tests.bench.versus.task import Moments, Result, Task
 
-__all__ = ["ours", "ours_extractive"]
+__all__ = ["MOMENTS_FILE", "TimedEngine", "ours", "ours_extractive"]
 
-_NOTED = "RECORDMILL_BENCH_MOMENTS"
+MOMENTS_FILE = "RECORDMILL_BENCH_MOMENTS"
 _AUDIT = ("_document_id", "_status", "_raw", "_prompt_tokens", "_output_tokens")
 
 
-class _TimedEngine:
+class TimedEngine:
     """An engine that notes when it gave its first completion, and each time when it has none left to give."""
 
     def __init__(self, engine: Engine) -> None:
@@ -50,11 +50,11 @@ class _TimedEngine:
             completion = await self._engine.generate(request)
         finally:
             self._asked -= 1
+            if not self._asked:
+                _note("last")
         if self._is_first:
             self._is_first = False
             _note("first")
-        if not self._asked:
-            _note("last")
         return completion
 
     def metrics(self) -> EngineMetrics:
@@ -68,11 +68,11 @@ async def timed_engine(context: EngineContext) -> Engine:
     """The engine that a run starts anyway; says when it was ready."""
     engine = await start_engine(context)
     _note("ready")
-    return _TimedEngine(engine)
+    return TimedEngine(engine)
 
 
 def _note(moment: str) -> None:
-    with Path(os.environ[_NOTED]).open("a") as file:
+    with Path(os.environ[MOMENTS_FILE]).open("a") as file:
         file.write(json.dumps([moment, time.monotonic()]) + "\n")
 
 
@@ -84,7 +84,7 @@ def ours(task: Task, **decoding: Any) -> Result:
     spec = task.spec("recordmill", **decoding)
     with tempfile.TemporaryDirectory() as scratch:
         noted = Path(scratch) / "moments"
-        os.environ[_NOTED] = str(noted)
+        os.environ[MOMENTS_FILE] = str(noted)
         ended = run(spec, base=CHECKOUT, engine_factory=timed_engine)
         if ended.report is None or not ended.report.is_complete:
             sys.exit(f"ours: {ended.error}")

@@ -114,6 +114,8 @@ def test_a_cpu_without_bfloat16_is_given_float32(
     ("arguments", "binding", "fits"),
     [
         ({}, "nobind", True),
+        ({"distributed_executor_backend": "uni"}, "nobind", True),
+        ({"prefill_context_parallel_size": 2}, "nobind", False),
         ({"tensor_parallel_size": 1, "pipeline_parallel_size": 1}, "nobind", True),
         ({}, "0-7", False),
         ({}, "auto", False),
@@ -129,13 +131,16 @@ def test_a_model_on_a_cpu_runs_in_its_engine_core_where_nothing_speaks_for_anoth
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
     if binding is not None:
         monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", binding)
-    assert fits_engine_core(arguments) is fits
+    assert fits_engine_core(arguments, "recordmill") is fits
+    assert fits_engine_core(arguments, "none") is fits
+    assert not fits_engine_core(arguments, "xgrammar")
 
 
 def test_what_the_user_set_in_the_environment_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = ("VLLM_LOGGING_LEVEL", "HF_HUB_OFFLINE", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND")
     for name in names:
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "put back")  # what is unset here would stay set after it
+        monkeypatch.delenv(name)
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "7")
     set_environment(ModelSpec(name="a/b"))
     assert "HF_HUB_OFFLINE" not in os.environ

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("vllm")
 
 from vllm.usage.usage_lib import UsageContext
+from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from pipeline.core.errors import EngineStartError
 from pipeline.core.sections import ModelSpec
@@ -41,9 +42,14 @@ class Vllm:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
+        self.arguments: dict[str, Any] = {}
         self.config: Any = SimpleNamespace(parallel_config=SimpleNamespace(use_ray=False))
         self.configure: Callable[[], Any] = lambda: None
         self.engine: Callable[[], Any] = lambda: None
+
+    def __call__(self, **arguments: Any) -> Any:
+        self.arguments = arguments
+        return self
 
     def create_engine_config(self, *arguments: Any) -> Any:
         self.asked += arguments
@@ -60,7 +66,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     vllm = Vllm()
     monkeypatch.setattr(vllm_start, "set_cpu_environment", lambda: None)
     monkeypatch.setattr(vllm_start, "engine_arguments", lambda *_, **__: {})
-    monkeypatch.setattr(vllm_start, "AsyncEngineArgs", lambda: vllm)
+    monkeypatch.setattr(vllm_start, "AsyncEngineArgs", vllm)
     monkeypatch.setattr(vllm_start, "AsyncLLM", vllm)
     monkeypatch.delenv(SOCKETS, raising=False)
     return vllm
@@ -77,6 +83,17 @@ async def test_a_gpu_gets_the_batches_that_vllm_has_for_work_without_a_server(
     monkeypatch.setattr(vllm_start, "is_cpu", lambda: is_cpu)
     await start(tether)
     assert vllm.asked == [context]
+
+
+@pytest.mark.parametrize(("is_cpu", "binding"), [(True, "nobind"), (True, "0-3"), (False, "nobind")])
+async def test_only_a_cpu_that_binds_no_threads_is_told_to_run_the_model_in_the_engine_core(
+    vllm: Vllm, tether: Tether, monkeypatch: pytest.MonkeyPatch, is_cpu: bool, binding: str
+) -> None:
+    monkeypatch.setattr(vllm_start, "is_cpu", lambda: is_cpu)
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", binding)
+    await start(tether)
+    chosen = {"distributed_executor_backend": UniProcExecutor} if is_cpu and binding == "nobind" else {}
+    assert vllm.arguments == chosen
 
 
 @pytest.mark.parametrize("use_ray", [False, True])
