@@ -109,6 +109,7 @@ async def test_the_last_moment_is_that_of_the_last_completion_even_of_one_that_w
 
     engine = TimedEngine(cast("Any", Gated()))
     asked = [asyncio.create_task(engine.generate(cast("Any", number))) for number in (0, 1)]
+    await asyncio.sleep(0)  # both are asked before either is answered
     moments = []
     for gate, one in zip(gates, asked, strict=True):
         gate.set()
