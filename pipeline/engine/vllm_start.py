@@ -123,15 +123,16 @@ def _build(
         folder: for its sockets.
         decision: taken once, by this before it starts a process, or by who gives up before that.
     """
-    if is_cpu():
+    without_gpu = is_cpu()
+    if without_gpu:
         set_cpu_environment()
-    arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=is_cpu(), seed=seed)
-    if is_cpu() and fits_engine_core(arguments, guide_backend):
+    arguments = engine_arguments(model, guide_backend, known=AsyncEngineArgs, is_cpu=without_gpu, seed=seed)
+    if without_gpu and fits_engine_core(arguments, guide_backend):
         # The class: of the name `uni` vLLM makes `mp`.
         arguments["distributed_executor_backend"] = UniProcExecutor
     try:
         # As for `vllm.LLM`: larger batches than for a server.  On a CPU they would only take more memory.
-        config = AsyncEngineArgs(**arguments).create_engine_config(None if is_cpu() else UsageContext.LLM_CLASS)
+        config = AsyncEngineArgs(**arguments).create_engine_config(None if without_gpu else UsageContext.LLM_CLASS)
         if guide_backend == "recordmill":
             _install_scheduler(config)
         if not decision.acquire(blocking=False):
