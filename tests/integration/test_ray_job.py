@@ -189,7 +189,7 @@ def places(head: Head, s3_bucket: str, s3_server: S3Server) -> list[str]:
         "output.uri": f"{s3_bucket}run/",
         "s3.endpoint_url": s3_server.endpoint_url,
         "model.name": "scripted",
-        "model.engine": "{token_s: 0.02}",
+        "model.engine": "{token_s: 0.01}",
         "cluster.engines": 2,
         "cluster.concurrency": 2,
         "decoding.max_tokens": 400,
