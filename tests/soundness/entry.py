@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 __all__ = ["Entry", "entry"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A named type with expectation hints.
 
@@ -30,6 +32,16 @@ class Entry:
     may_widen: bool = False
     over_restricting: str | None = None
     instances: st.SearchStrategy[Any] | None = None
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Pydantic's validator of the type, which takes longer to build than a text to validate."""
+        return TypeAdapter(self.type)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The type's JSON Schema, as Pydantic has it."""
+        return self.adapter.json_schema()
 
 
 def entry(

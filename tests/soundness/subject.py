@@ -9,8 +9,6 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from pipeline.core.errors import SchemaRefusedError
 from pipeline.decoding import Grammar, compile_grammar
 from tests.soundness.checks import complaint
@@ -52,7 +50,7 @@ class Subject:
     def complaint(self, text: bytes) -> str | None:
         """Why a text that the automaton accepts breaks the proof; None where it does not."""
         return complaint(
-            TypeAdapter(self.entry.type),
+            self.entry.adapter,
             text,
             validates=self.verdict == "enforced",
             allow_duplicate_keys=bool(_FREE_KEYS & self.entry.tags),
@@ -61,7 +59,7 @@ class Subject:
     def type_refuses(self, text: bytes) -> bool:
         """Whether Pydantic refuses the text; it may where the verdict is `widened`."""
         try:
-            TypeAdapter(self.entry.type).validate_json(text)
+            self.entry.adapter.validate_json(text)
         except ValueError:
             return True
         return False
