@@ -1,11 +1,10 @@
 """A cursor: the position of one sequence in a guide, and what its budget still allows.
 
-The hot path is `advance` and `write_mask`: a table look-up and a copy of one row.
+The hot path is `advance` and `write_mask`: a table look-up, and writing one row.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ILLEGAL", "Cursor", "affordable"]
 
-_memmove = ctypes.memmove
 _UNBOUNDED = 1 << 40
 ILLEGAL = -1
 
@@ -30,7 +28,7 @@ class Cursor:
     sequence of legal ids ends in a complete record, on the last token at the latest.
     """
 
-    __slots__ = ("_budget", "_costs", "_ended", "_exact", "_far", "_guide", "_left", "_row_bytes", "_states", "state")
+    __slots__ = ("_budget", "_costs", "_ended", "_exact", "_far", "_guide", "_left", "_states", "state")
 
     def __init__(self, guide: Guide, budget_tokens: int | None, reserve: tuple[int, ...]) -> None:
         kept = affordable(guide, budget_tokens, reserve, guide.least_tokens)
@@ -45,7 +43,6 @@ class Cursor:
         self._costs = costs
         self._exact = exact
         self._far = costs.far
-        self._row_bytes = guide.words * 4
         self.reset()
 
     def reset(self) -> None:
@@ -176,9 +173,9 @@ class Cursor:
         return self._guide.tight_row(state, limit, costs)
 
     def write_mask(self, address: int) -> None:
-        """Copies the legal ids' bits, `words` 32-bit words, to `address`."""
+        """Writes the legal ids' bits, `words` 32-bit words, to `address`."""
         row = self.row()
-        _memmove(address, row.address, self._row_bytes)
+        (row.write or self._guide.writer(row))(address)
 
     @property
     def is_tightened(self) -> bool:

@@ -71,7 +71,7 @@ class Guide:
         self.accepting = arrays["accepting"]
         self.words = (self.vocab_size + 31) // 32
         self._rows = RowShelf(arrays, self.trie, self.eos_ids)
-        self.row, self.tight_row = self._rows.row, self._rows.tight_row
+        self.row, self.tight_row, self.writer = self._rows.row, self._rows.tight_row, self._rows.writer
         self.closing = CostShelf(arrays, meta["max_token_bytes"])
         self._walkers: WeakKeyDictionary[SpanDocument, list[Walker]] = WeakKeyDictionary()
         self._forced: dict[int, bytes] = {}

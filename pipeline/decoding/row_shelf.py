@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.decoding.arrays import Array
 from pipeline.decoding.costs import Costs
+from pipeline.decoding.row_writers import RowWriters
 from pipeline.decoding.trie import Trie
 from pipeline.decoding.unescaped import UnescapedIds
 
@@ -22,13 +23,20 @@ _TIGHT_ROWS_KEPT = 4096
 _LAZY_ROWS_KEPT = 4096
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Row:
-    """One mask row: uint32[words], bit i of word j for id 32 j + i, where it lies in memory, whether it forbids all."""
+    """One mask row: uint32[words], bit i of word j for id 32 j + i.
+
+    `write` puts the words at an address; None until the row is written for the first time, see `RowShelf.writer`.
+    """
 
     words: Array
-    address: int
     is_empty: bool
+    write: Callable[[int], None] | None = None
+
+    @classmethod
+    def of(cls, words: Array) -> Row:
+        return cls(words, not words.any())
 
     def has(self, token_id: int) -> bool:
         return bool(self.words[token_id >> 5] >> (token_id & 31) & 1)
@@ -48,7 +56,8 @@ class RowShelf:
         self._accepting = arrays["accepting"]
         self._trie, self._eos_ids = trie, eos_ids
         self._unescaped = UnescapedIds(arrays["unescaped_rows"], Trie.from_arrays("rest", arrays))
-        self._saved = [Row(row, row.ctypes.data, not row.any()) for row in arrays["rows"]]
+        self._saved = [Row.of(words) for words in arrays["rows"]]
+        self._writers = RowWriters(arrays["rows"].shape[1])
         self._index_of_state: list[int] = arrays["row_of_state"].tolist()
         self._lazy: dict[int, Row] = {}
         self._tight: dict[tuple[int, int, int], Row] = {}
@@ -73,10 +82,19 @@ class RowShelf:
             row = self._keep(self._tight, key, self._made_tight(state, limit, costs), _TIGHT_ROWS_KEPT)
         return row
 
+    def writer(self, row: Row) -> Callable[[int], None]:
+        """What writes a row, kept with it."""
+        write = row.write
+        if write is None:
+            write = row.write = self._writers.writer(row.words)
+        return write
+
     def warm(self, costs: Costs) -> None:
         """Makes a row of each kind, and looks for its like, so that no step waits for machine code or the disk."""
         self._keep({}, None, self._made(0), 1)
         self._keep({}, None, self._made_tight(0, 0, costs), 1)
+        for row in self._saved:
+            self.writer(row)
 
     def _made(self, state: int) -> Array:
         from pipeline.decoding.kernels import fill_row
@@ -123,7 +141,7 @@ class RowShelf:
         with self._lock:
             row = self._by_content.get(content)
             if row is None or not np.array_equal(row.words, words):
-                row = self._by_content[content] = Row(words, words.ctypes.data, not words.any())
+                row = self._by_content[content] = Row.of(words)
             if len(cache) >= most:
                 cache.pop(next(iter(cache)))
             cache[key] = row

@@ -6,7 +6,9 @@ belong to.  Content begins and ends on the bounds of tokens, so that the guide's
 
 from __future__ import annotations
 
+from ctypes import memmove
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -245,11 +247,11 @@ class SpanCursor(Cursor):
         return self._words
 
     def _keep(self, words: Array) -> Row:
-        """The row, kept alive by the cursor while an engine copies it."""
+        """The row, good until the next one is asked for."""
         from pipeline.decoding.row_shelf import Row
 
         self._words = words
-        return Row(words, words.ctypes.data, not words.any())
+        return Row(words, not words.any(), partial(_copy, words))
 
     @property
     def _fixed(self) -> int:
@@ -276,3 +278,8 @@ class SpanCursor(Cursor):
             return False
         tight = self.row().words.copy()
         return not np.array_equal(tight, self._row_of(_NO_LIMIT, self._exact).words)
+
+
+def _copy(words: Array, address: int) -> None:
+    """Writes a row that is needed once."""
+    memmove(address, words.ctypes.data, words.nbytes)

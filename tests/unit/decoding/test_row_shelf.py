@@ -121,9 +121,9 @@ def test_equal_rows_are_one(kept_bytes: int) -> None:
     costs = guide.closing.costs()
     rows = [guide.row(state) for state in range(guide.state_count)]
     rows += [guide.tight_row(state, limit, costs) for state in range(guide.state_count) for limit in range(costs.most)]
-    by_words = {row.words.tobytes(): row.address for row in rows}
-    assert len({row.address for row in rows}) == len(by_words) < guide.state_count
-    assert all(by_words[row.words.tobytes()] == row.address for row in rows)
+    by_words = {row.words.tobytes(): row for row in rows}
+    assert len({id(row) for row in rows}) == len(by_words) < guide.state_count
+    assert all(by_words[row.words.tobytes()] is row for row in rows)
     assert {row.is_empty for row in rows} == {False, True}
     assert all(row.is_empty is (not row.words.any()) for row in rows)
 
