@@ -65,7 +65,7 @@ def rerun_command(
         cause=_listed(cause or "", list(Cause), "--cause"),
         max_tokens=max_tokens,
     )
-    raw["s3"] |= {key: value for key, value in settings.model_dump().items() if value is not None}
+    raw["s3"] = parent.s3.with_given(settings).model_dump()
     job = spec_of(raw, overrides, source=f"the rerun of {prefix}")
     _check_secrets(job)
     if job.rerun is None:

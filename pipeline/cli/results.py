@@ -90,20 +90,21 @@ def report(
     """
     store, layout, stored = _opened(prefix, endpoint_url, region)
     scored = None if gold is None else score_run(store, layout, _answers(gold))
-    shown = _shown(store, layout, stored)
+    shown = _shown(store, layout, stored, s3_settings(endpoint_url, region))
     made = build_report(store, layout, stored.plan, scored=scored, shown=shown)
     write_report(store, layout, made)
     return _show(made, as_json=as_json)
 
 
-def _shown(store: Store, layout: RunLayout, stored: StoredPlan) -> tuple[ShownDocument, ...]:
+def _shown(store: Store, layout: RunLayout, stored: StoredPlan, s3: S3Spec) -> tuple[ShownDocument, ...]:
     """Documents to show; they only illustrate, so that a run whose spec cannot be read has a report all the same."""
     try:
         spec = stored_spec(store, layout)
     except (SpecError, StorageNotFoundError) as error:
         notes().print(f"The report shows no documents beside their records: {error.message}", markup=False)
         return ()
-    return shown_documents(store, layout, stored.plan, spec)
+    reachable = spec.model_copy(update={"s3": spec.s3.with_given(s3)})
+    return shown_documents(store, layout, stored.plan, reachable)
 
 
 def _answers(path: Path) -> pa.Table:

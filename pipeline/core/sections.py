@@ -258,6 +258,10 @@ class S3Spec(Section):
             raise ValueError("an endpoint is http:// or https:// and a host, as http://127.0.0.1:9000")
         return value
 
+    def with_given(self, given: S3Spec) -> S3Spec:
+        """These settings, and in place of them those that `given` says."""
+        return self.model_copy(update=given.model_dump(exclude_none=True))
+
 
 class RerunSpec(Section):
     """The documents of another run, chosen by what became of them there; this run has those and no others."""

@@ -78,9 +78,7 @@ def vllm_distribution() -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
         return distribution
-    raise EngineStartError(
-        "vLLM is not installed; install recordmill with its extra gpu or cpu: see README.md, Installing"
-    )
+    raise EngineStartError("vLLM is not installed: README.md, Installing, says how, with a GPU and without")
 
 
 def vllm_version() -> str:

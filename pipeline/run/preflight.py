@@ -1,4 +1,4 @@
-"""Owns everything that can be found wrong before an engine starts.  Needs no GPU, and no Ray.
+"""Owns everything that can be found wrong before an engine starts.  Needs no GPU, and starts no Ray.
 
 What it makes on the way (record class, guide, prompt, input objects) is handed on, so nothing is done twice.
 """
@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,8 @@ def prepare(spec: JobSpec, base: Path) -> Prepared:
     Raises:
         RecordmillError: with exit code 2 and one line that says what is wrong, where, and what to do.
     """
+    if find_spec("ray") is None:
+        raise SpecError("Ray is not installed here, and a run needs it: README.md, Installing, says how")
     check_input_apart(spec)
     job = prepare_job(spec, base)
     store = open_store(spec.output.uri, spec.s3)

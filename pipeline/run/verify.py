@@ -74,7 +74,7 @@ def stored_spec(store: Store, layout: RunLayout) -> JobSpec:
 
 
 def verify(prefix: str, s3: S3Spec) -> Verification:
-    """Checks the run under an output prefix.
+    """Checks the run under an output prefix; what `s3` says holds for its input too, before the stored spec.
 
     Raises:
         StorageNotFoundError: there is no run.
@@ -84,7 +84,8 @@ def verify(prefix: str, s3: S3Spec) -> Verification:
     store, layout = open_store(prefix, s3), RunLayout(prefix)
     spec = stored_spec(store, layout)
     stored = standing_plan(store, layout)
-    reader = DocumentReader(open_store(spec.input.uris[0], spec.s3), spec.input, spec.limits)
+    documents = open_store(spec.input.uris[0], spec.s3.with_given(s3))
+    reader = DocumentReader(documents, spec.input, spec.limits)
     return verify_parts(
         store,
         layout,

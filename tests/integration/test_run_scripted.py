@@ -19,6 +19,7 @@ from pipeline.report.model import Report
 from pipeline.run.job import run
 from pipeline.run.plan import standing_plan
 from pipeline.run.progress import Snapshot
+from pipeline.run.verify import verify
 from pipeline.storage.layout import RunLayout
 from tests.integration.scripted import ROOT, assert_each_once, documents, job, put_parquet, store_of
 
@@ -79,6 +80,11 @@ def test_a_run_gives_every_document_a_record_and_a_second_one_finds_nothing_to_d
     assert store.head(f"{prefix}run/_run/spec.json") is not None
     assert len(_events(log)) == requests
     assert {item.uri: item.etag for item in store.list(f"{prefix}run/parts/")} == etags
+    # Read from where the endpoint that the run had is not to be reached, or none was written down.
+    stored = json.loads(store.get(f"{prefix}run/_run/spec.json"))
+    stored["s3"]["endpoint_url"] = "http://127.0.0.1:9"
+    store.put(f"{prefix}run/_run/spec.json", json.dumps(stored).encode())
+    assert verify(spec.output.uri, spec.s3).is_sound
 
 
 def test_a_killed_worker_is_replaced_and_a_document_that_kills_each_is_isolated_and_nothing_lost_or_doubled(

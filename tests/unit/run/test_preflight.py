@@ -22,6 +22,7 @@ from pipeline.core.errors import (
     StorageAccessError,
 )
 from pipeline.core.spec import JobSpec, parse_spec
+from pipeline.run import preflight
 from pipeline.run.plan import write_plan
 from pipeline.run.preflight import Prepared, prepare
 
@@ -74,6 +75,15 @@ def _refused(folder: Path, kind: type[RecordmillError], words: str, **changes: A
         prepare(_spec(folder, **changes), folder)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
+
+
+def test_a_machine_without_ray_is_told_so_before_anything_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after `pip install .`, which is for reading results."""
+    monkeypatch.setattr(preflight, "find_spec", {"numpy": "found"}.get)
+    _refused(folder, SpecError, "^Ray is not installed here")
+    assert not (folder / "out").exists()
 
 
 def _planned(folder: Path) -> Prepared:
