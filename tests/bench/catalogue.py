@@ -62,6 +62,7 @@ BENCHMARKS = (
     Benchmark(
         "masks", "What a mask costs", "masks", ("--timeout", "60"), minutes=22, limit_minutes=60, has_figures=True
     ),
+    Benchmark("rows", "What writing a mask's row costs: whole, and where it differs", "rows", has_figures=True),
     Benchmark("apply", "What applying masks costs on a CPU: vLLM's way and ours", "apply", minutes=1, has_figures=True),
     Benchmark(
         "maskbench",

@@ -187,6 +187,7 @@ SECTIONS: Mapping[str, Callable[[Any], str]] = {
     "receipts": _receipts,
     "budgets": _sheets,
     "simulation": _simulation,
+    "rows": _sheets,
     "apply": _sheets,
     "drafts": _sheets,
     "closing": _sheets,
