@@ -18,9 +18,11 @@ from pipeline.decoding.arrays import Array
 __all__ = ["differing", "write_row"]
 
 _words = types.CPointer(types.uint32)
+_row = types.Array(types.uint32, 1, "C", readonly=True)
 
 
-@numba.njit(cache=True)
+# Compiled once, here: rows of a memory map are of another type than those made later, and no step waits for a compiler.
+@numba.njit(types.int64(_row, _row, types.int64[::1]), cache=True)
 def differing(words: Array, others: Array, found: Array) -> int:
     """How many words differ, and in `found` int64[M] which; -1 where more than M do."""
     count = 0

@@ -32,6 +32,7 @@ def _rows(draw: st.DrawFn) -> list[Words]:
         row = likes[like].copy()
         changed = rng.permutation(width)[: -(-width // share) if share else 0]
         row[changed] = rng.integers(0, 2**32, len(changed), np.uint32)
+        row.flags.writeable = draw(st.booleans())  # as rows of a memory map are not
         rows.append(row)
     return rows
 
@@ -69,3 +70,15 @@ def test_a_row_much_like_another_is_read_from_it(changed: int, reads_another: bo
     write(target.ctypes.data)
     assert np.array_equal(target[:changed], expected[:changed])
     assert (target[changed:] == (3 if reads_another else 7)).all()
+
+
+def test_rows_of_a_memory_map_and_others_take_the_same_machine_code() -> None:
+    """Fails when a step would wait for the compiler at its first row of another kind."""
+    from pipeline.decoding.write_kernels import differing
+
+    rows = np.random.default_rng(6).integers(0, 2**32, (4, 64), np.uint32)
+    for row in rows[:2]:
+        row.flags.writeable = False
+    writers = RowWriters(64)
+    assert all(np.array_equal(_written(writers, row), row) for row in rows)
+    assert len(differing.signatures) == 1
