@@ -165,3 +165,13 @@ def test_lengths_end_at_a_gate_that_cannot_be_afforded() -> None:
         gate, legal = np.isin(np.arange(4), gates), np.zeros(5, np.uint8)
         assert legal_lengths(onward, 0, cost, gate, 3, legal)
         assert legal.tolist() == [*wanted, 0]
+
+
+def test_rows_made_ahead_are_ready_to_be_written_once_a_guide_is_warm() -> None:
+    """Fails when the first step at a row waits for its writer, and the very first one for machine code."""
+    guide = _compiled({"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": 3})
+    made_ahead = guide._rows._saved
+    assert made_ahead
+    assert all(row.write is None for row in made_ahead)
+    guide.warm()
+    assert all(row.write is not None for row in made_ahead)
